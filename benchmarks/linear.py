@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from rekmeans import KernelKMeans, RectifiedEulerKMeans
-from rekmeans.table.refusals import MOST_PAIRED
+from rekmeans.table.refusals import MAX_PAIRED_ROWS
 
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 COLUMNS = 16
@@ -83,7 +83,7 @@ def measure_fits(n: int) -> list[dict[str, Any]]:
 
 def error_message(method: str, X: np.ndarray) -> str | None:
     """Return the error message of a fit on all rows, or None if the fit would only be slow."""
-    if len(X) <= MOST_PAIRED:
+    if len(X) <= MAX_PAIRED_ROWS:
         return None
     try:
         METHODS[method]().fit(X)

@@ -6,8 +6,6 @@ A checkpoint may crash the process, so each case runs in a child process.
 
 from __future__ import annotations
 
-import hashlib
-import io
 import json
 import tempfile
 import warnings
@@ -21,10 +19,11 @@ import numpy as np
 
 import rekmeans
 from rekmeans import checkpoint, watch_passes
-from rekmeans.checkpoint import DIGEST_LENGTH, MAGIC
+from rekmeans.checkpoint import FORMAT
+from rekmeans.tensor_file import read_tensor_file, write_tensor_file
 
 from .attack import Attack, register
-from .mutation import mutate
+from .mutation import mutate, sealed
 from .sparse_tables import in_child
 from .table_cases import Array, Generator
 
@@ -38,6 +37,8 @@ MODELS: dict[str, Callable[..., Any]] = {
     "rek reference": partial(rekmeans.RectifiedEulerKMeans, 3, engine="reference", **OPTIONS),
     "eulerk": partial(rekmeans.EulerKMeans, 3, **OPTIONS),
     "linear": partial(rekmeans.KernelKMeans, 3, kernel="linear", **OPTIONS),
+    "laplace": partial(rekmeans.KernelKMeans, 3, kernel="laplace", **OPTIONS),
+    "gas": partial(rekmeans.NeuralGas, 3, stages=3, **OPTIONS),
     "rbf mean": partial(rekmeans.KernelKMeans, 3, kernel="rbf", centroids="mean", **OPTIONS),
     "fuzzy": partial(rekmeans.FuzzyCMeans, 3, **OPTIONS),
     "map": partial(rekmeans.SelfOrganizingMap, (1, 3), stages=3, **OPTIONS),
@@ -78,7 +79,7 @@ ODD_NUMBERS = (
     -np.inf,
     1e300,
 )
-ODD_TYPES = ("int8", "int64", "float32", "float64", "uint32", "complex128", "bool", "S4")
+ODD_TYPES = ("int8", "int16", "int64", "float32", "float64", "uint8", "uint32", "uint64", "bool")
 
 
 class InterruptedFitError(Exception):
@@ -95,8 +96,8 @@ class HostileCheckpoint:
 
 
 @cache
-def _payload(model: str) -> bytes:
-    """Return the checkpoint of a fit interrupted in its second start, without magic and digest."""
+def _content(model: str) -> bytes:
+    """Return the checkpoint of a fit interrupted in its second start."""
 
     def interrupt(event: Any) -> None:
         if event.start == 1:
@@ -113,15 +114,25 @@ def _payload(model: str) -> bytes:
             try:
                 MODELS[model](checkpoint=Path(folder) / "c").fit(X)
             except InterruptedFitError:
-                return (Path(folder) / "c").read_bytes()[len(MAGIC) + DIGEST_LENGTH :]
+                return (Path(folder) / "c").read_bytes()
     finally:
         checkpoint.INTERVAL = interval
     raise AssertionError("the fit ended before it was interrupted")
 
 
-def _sealed(payload: bytes) -> bytes:
-    """Return the file with a valid digest."""
-    return MAGIC + hashlib.sha256(payload).hexdigest().encode() + payload
+def _parts(content: bytes) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Return the header and the arrays of a checkpoint."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "c").write_bytes(content)
+        file = read_tensor_file(Path(folder) / "c")
+    return json.loads(file.metadata[FORMAT]), file.arrays
+
+
+def _joined(header: Any, arrays: dict[str, Array]) -> bytes:
+    """Return the file, with a valid digest."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_tensor_file(Path(folder) / "c", {FORMAT: json.dumps(header)}, arrays)
+        return (Path(folder) / "c").read_bytes()
 
 
 # changes of the header (plain JSON) and of the arrays beside it
@@ -224,24 +235,18 @@ CHANGES = {
 
 def _draw_crafted(rng: Generator) -> HostileCheckpoint:
     model = str(rng.choice(list(MODELS)))
-    with np.load(io.BytesIO(_payload(model))) as stored:
-        arrays = {name: stored[name] for name in stored.files}
-    header = json.loads(arrays.pop("header").tobytes())
+    header, arrays = _parts(_content(model))
     names = tuple(_pick(rng, CHANGES) for _ in range(rng.integers(1, 3)))
     for name in names:
         if arrays and _places(header["progress"]):
             CHANGES[name](header, arrays, rng)
-    file = io.BytesIO()
-    save = np.savez_compressed if rng.random() < 0.05 else np.savez
-    save(file, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays)
-    return HostileCheckpoint(model, names, _sealed(file.getvalue()))
+    return HostileCheckpoint(model, names, _joined(header, arrays))
 
 
 def _draw_damaged(rng: Generator) -> HostileCheckpoint:
     model = str(rng.choice(list(MODELS)))
-    payload = mutate(_payload(model), rng)
-    content = _sealed(payload) if rng.random() < 0.9 else mutate(_sealed(payload), rng)
-    return HostileCheckpoint(model, ("mutated",), content)
+    content = mutate(_content(model), rng)
+    return HostileCheckpoint(model, ("mutated",), sealed(content, rng, 0.9))
 
 
 def _check(case: HostileCheckpoint) -> None:

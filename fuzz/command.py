@@ -53,7 +53,7 @@ class Answer:
         assert all(
             line.isprintable() for line in [*self.err.splitlines(), *self.out.splitlines()]
         ), text
-        assert "a fault of rekmeans" not in self.err, text
+        assert "internal error in rekmeans" not in self.err, text
         if self.status == 0:
             assert not lines, text
             return

@@ -1,5 +1,5 @@
-"""Hostile model files: each is loaded, or refused in a short sentence; nothing in it is run, and
-memory is bounded.
+"""Hostile model files of every estimator, most with a valid digest: each is loaded, or raises one
+short error; nothing in it is executed, and memory is bounded.
 """
 
 from __future__ import annotations
@@ -7,20 +7,24 @@ from __future__ import annotations
 import json
 import pickle
 import tempfile
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from safetensors.numpy import load as load_tensors
 
-from rekmeans import RectifiedEulerKMeans, save
+import rekmeans
+from rekmeans import RectifiedEulerKMeans, load, save
+from rekmeans.tensor_file import seal_header
 
 from .attack import Attack, register
 from .command import command_server
-from .mutation import mutate
+from .mutation import mutate, sealed
+from .sparse_tables import in_child
 
 LONGEST_SENTENCE = 300  # letters
 MOST_RESIDENT = 500 << 20  # bytes
@@ -66,8 +70,9 @@ class Draft:
     def to_bytes(self) -> bytes:
         """The file."""
         inner = self.inner if isinstance(self.inner, str) else json.dumps(self.inner)
-        header = json.dumps({"__metadata__": {"rekmeans": inner}} | self.entries | self.outer)
-        data = header.replace(*self.repeat, 1).encode()
+        metadata = {"sha256": "0" * 64, "rekmeans": inner}
+        header = json.dumps({"__metadata__": metadata} | self.entries | self.outer)
+        data = seal_header(header.replace(*self.repeat, 1).encode(), [self.blob])
         length = len(data) if self.length is None else self.length
         return (length % 2**64).to_bytes(8, "little") + data + bytes(self.blob)
 
@@ -77,15 +82,54 @@ def _rows() -> Any:
     return np.random.default_rng(0).normal(size=(40, 3))
 
 
+K = 2
+SEED = {"random_state": 0, "n_threads": 1}
+MODELS: dict[str, Callable[[], Any]] = {
+    "rek": partial(RectifiedEulerKMeans, K, **SEED),
+    "eulerk": partial(rekmeans.EulerKMeans, K, **SEED),
+    "euler map": rekmeans.EulerMap,
+    "linear": partial(rekmeans.KernelKMeans, K, kernel="linear", **SEED),
+    "rbf": partial(rekmeans.KernelKMeans, K, kernel="rbf", **SEED),
+    "laplace": partial(rekmeans.KernelKMeans, K, kernel="laplace", **SEED),
+    "rbf mean": partial(rekmeans.KernelKMeans, K, kernel="rbf", centroids="mean", **SEED),
+    "precomputed": partial(
+        rekmeans.KernelKMeans, K, kernel="precomputed", centroids="mean", **SEED
+    ),
+    "fuzzy": partial(rekmeans.FuzzyCMeans, K, **SEED),
+    "map": partial(rekmeans.SelfOrganizingMap, (1, K), stages=2, **SEED),
+    "gas": partial(rekmeans.NeuralGas, K, stages=2, **SEED),
+    "several": partial(rekmeans.MultipleKernelKMeans, K, kernels=(0.5, ("rbf", 1.0)), **SEED),
+    "shapes": partial(rekmeans.MahalanobisFuzzyCMeans, K, **SEED),
+}
+STREAMS: dict[str, Callable[[], Any]] = {
+    "rek stream": partial(RectifiedEulerKMeans, K, half_life=30, **SEED),
+    "eulerk stream": partial(rekmeans.EulerKMeans, K, **SEED),
+    "rbf stream": partial(rekmeans.KernelKMeans, K, kernel="rbf", half_life=30, **SEED),
+}
+
+
+def _table(name: str) -> Any:
+    """The rows that a model is fitted on: kernel values where it takes these."""
+    X = _rows()
+    return np.exp(-((X[:, None] - X) ** 2).sum(axis=2)) if name == "precomputed" else X
+
+
 @cache
-def _model() -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        save(RectifiedEulerKMeans(2, random_state=0).fit(_rows()), Path(folder) / "m.safetensors")
+def _model(name: str = "rek") -> bytes:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        warnings.catch_warnings(action="ignore"),
+    ):
+        if name in STREAMS:
+            model = STREAMS[name]().partial_fit(_rows()).partial_fit(_rows()[:7])
+        else:
+            model = MODELS[name]().fit(_table(name))
+        save(model, Path(folder) / "m.safetensors")
         return (Path(folder) / "m.safetensors").read_bytes()
 
 
-def _draft() -> Draft:
-    data = _model()
+def _draft(name: str = "rek") -> Draft:
+    data = _model(name)
     length = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + length])
     inner = json.loads(header.pop("__metadata__")["rekmeans"])
@@ -185,13 +229,52 @@ def _odd_length(draft: Draft, rng: np.random.Generator) -> None:
 def _odd_numbers(draft: Draft, rng: np.random.Generator) -> None:
     name = _pick(rng, draft.entries)
     low, high = draft.entries[name]["data_offsets"]
-    kind = {"F64": "<f8", "I64": "<i8", "I32": "<i4"}[draft.entries[name]["dtype"]]
+    kind = {"F64": "<f8", "I64": "<i8", "I32": "<i4", "U32": "<u4"}[draft.entries[name]["dtype"]]
     values = np.frombuffer(draft.blob[low:high], kind).copy()
     numbers = (
         [np.nan, np.inf, -np.inf, -1.0, 0.0, 1e308] if kind == "<f8" else [-1, 2**31 - 1, -(2**31)]
     )
+    numbers = [0, 1, 2**32 - 1, 2**31] if kind == "<u4" else numbers
+    if not len(values):
+        return
     values[rng.integers(len(values), size=rng.integers(1, 4))] = _pick(rng, numbers)
     draft.blob[low:high] = values.tobytes()
+
+
+def _places(value: Any) -> list[tuple[Any, Any]]:
+    """Every (container, key) in plain JSON."""
+    keys = value if isinstance(value, dict) else range(len(value))
+    found = []
+    for key in keys:
+        found.append((value, key))
+        found += _places(value[key]) if isinstance(value[key], dict | list) else []
+    return found
+
+
+def _odd_field(draft: Draft, rng: np.random.Generator) -> None:
+    container, key = _pick(rng, _places(draft.inner))
+    container[key] = _pick(rng, ODD_VALUES)
+
+
+def _swap_fields(draft: Draft, rng: np.random.Generator) -> None:
+    (one, a), (two, b) = (_pick(rng, _places(draft.inner)) for _ in range(2))
+    one[a], two[b] = json.loads(json.dumps([two[b], one[a]]))
+
+
+def _drop_field(draft: Draft, rng: np.random.Generator) -> None:
+    container, key = _pick(rng, _places(draft.inner))
+    del container[key]
+
+
+def _foreign_record(draft: Draft, rng: np.random.Generator) -> None:
+    """The name of a class that the file does not list, or of another record."""
+    places = [
+        (container, key) for container, key in _places(draft.inner) if key in ("record", "records")
+    ]
+    container, key = _pick(rng, places)
+    container[key] = _pick(
+        rng, ["Popen", "os.system", "Kernel", "Gram", "Stack", "Linear", "Points", "Sums", "Stream"]
+    )
 
 
 def _no_array(draft: Draft, rng: np.random.Generator) -> None:
@@ -229,7 +312,11 @@ def _pickle(draft: Draft, rng: np.random.Generator) -> None:
 
 def _hole(draft: Draft, rng: np.random.Generator) -> None:
     """An array of gigabytes that are a hole in the file."""
-    name = _pick(rng, ["labels", "centroids", "history.inertia", "unit"])
+    name = _pick(
+        rng, ["labels_", "centroids.f", "history_.inertia", "kernel.scale.unit", *draft.entries]
+    )
+    if draft.entries.get(name, {}).get("dtype") not in ("F64", "I32"):
+        return
     size = {"F64": 8, "I32": 4}[draft.entries[name]["dtype"]]
     count = int(rng.integers(10**8, 10**12))
     low = len(draft.blob)
@@ -255,6 +342,10 @@ CHANGES: dict[str, Callable[[Draft, np.random.Generator], None]] = {
             _odd_offsets,
             _odd_length,
             _odd_numbers,
+            _odd_field,
+            _swap_fields,
+            _drop_field,
+            _foreign_record,
             _no_array,
             _deep,
             _many,
@@ -269,14 +360,25 @@ CHANGES: dict[str, Callable[[Draft, np.random.Generator], None]] = {
 class HostileModel:
     """A model file and what was done to it."""
 
+    model: str
     changes: tuple[str, ...]
     data: bytes = field(repr=False)
     grow_to: int = 0
 
 
 def _draw_crafted(rng: np.random.Generator) -> HostileModel:
-    draft = _draft()
-    names = tuple(_pick(rng, CHANGES) for _ in range(rng.integers(1, 3)))
+    return _crafted(rng, _pick(rng, MODELS), list(CHANGES))
+
+
+def _draw_forged(rng: np.random.Generator) -> HostileModel:
+    """A file whose parts fit together as bytes, so that the values have to be checked."""
+    names = ["odd_field", "swap_fields", "drop_field", "foreign_record", "odd_numbers", "no_array"]
+    return _crafted(rng, _pick(rng, [*MODELS, *STREAMS, *STREAMS]), names)
+
+
+def _crafted(rng: np.random.Generator, model: str, changes: list[str]) -> HostileModel:
+    draft = _draft(model)
+    names = tuple(_pick(rng, changes) for _ in range(rng.integers(1, 3)))
     for name in names:
         if (
             isinstance(draft.inner, dict)
@@ -286,11 +388,12 @@ def _draw_crafted(rng: np.random.Generator) -> HostileModel:
             CHANGES[name](draft, rng)
     data = draft.to_bytes()
     header = len(data) - len(draft.blob)
-    return HostileModel(names, data, draft.grow_to and header + draft.grow_to)
+    return HostileModel(model, names, data, draft.grow_to and header + draft.grow_to)
 
 
 def _draw_damaged(rng: np.random.Generator) -> HostileModel:
-    return HostileModel(("mutated",), mutate(_model(), rng))
+    model = _pick(rng, [*MODELS, *STREAMS])
+    return HostileModel(model, ("mutated",), sealed(mutate(_model(model), rng), rng, 0.8))
 
 
 def _check(case: HostileModel) -> None:
@@ -311,6 +414,43 @@ def _check(case: HostileModel) -> None:
         assert not (folder / "ran").exists(), f"{case.changes}: something in the file was run"
 
 
+def _check_use(case: HostileModel) -> None:
+    """The model is used in a child process, because it may end it: predictions, and its stream."""
+    error, answer = in_child(partial(_use, case))
+    if error:
+        assert error.startswith("ValueError: "), error
+        assert error.endswith("."), f"no sentence: {error}"
+        assert len(error) <= LONGEST_SENTENCE, f"{len(error)} letters: {error[:200]}"
+        return
+    for labels, k in answer:
+        assert 0 <= labels.min() <= labels.max() < k
+
+
+def _use(case: HostileModel) -> tuple[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "m.safetensors"
+        path.write_bytes(case.data)
+        answers = []
+        try:
+            with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
+                model = load(path)
+                X = _table(case.model)
+                if isinstance(model, rekmeans.EulerMap):
+                    model.inverse_transform(model.transform(X))
+                    return "", []
+                answers.append((model.predict(X), len(model.deviation_)))
+                if case.model != "precomputed":
+                    model.transform(X), model.score_samples(X), model.score(X)
+                if hasattr(model, "stream_"):
+                    for block in (X, X[:5] * 50):
+                        model.partial_fit(block)
+                        answers.append((model.predict(X), len(model.deviation_)))
+        except Exception as error:
+            return f"{type(error).__name__}: {error}".replace(folder, ""), None
+        return "", answers
+
+
 assert set(load_tensors(_model())) == set(_draft().entries)  # the parts are the file's
 register(Attack("models.crafted", _draw_crafted, _check, n_cases=600))
-register(Attack("models.damaged", _draw_damaged, _check))
+register(Attack("models.forged", _draw_forged, _check_use, n_cases=1000))
+register(Attack("models.damaged", _draw_damaged, _check, n_cases=1000))

@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from rekmeans.tensor_file import seal_header
+
 Mutation = Callable[[bytearray, np.random.Generator], None]
 HUGE = (
     b"0",
@@ -28,6 +30,16 @@ def mutate(data: bytes, rng: np.random.Generator) -> bytes:
     for _ in range(rng.integers(1, MAX_STEPS + 1)):
         MUTATIONS[rng.integers(len(MUTATIONS))](result, rng)
     return bytes(result)
+
+
+def sealed(data: bytes, rng: np.random.Generator, share: float) -> bytes:
+    """The file with the digest that belongs to its bytes, in this share of the cases."""
+    if rng.random() >= share:
+        return data
+    length = int.from_bytes(data[:8], "little")
+    header, blob = data[8:][:length], data[8:][length:]
+    header = re.sub(rb'("sha256": ")[0-9a-f]{64}', rb"\g<1>" + b"0" * 64, header, count=1)
+    return data[:8] + seal_header(header, [blob]) + blob
 
 
 def _place(data: bytearray, rng: np.random.Generator) -> int:

@@ -2,7 +2,6 @@
 files are refused.
 """
 
-import io
 import json
 import os
 import shutil
@@ -35,8 +34,10 @@ from rekmeans.atomic import exclusive_use
 from rekmeans.estimators import _identity
 from rekmeans.kernels.euler import OnCircles
 from rekmeans.model import Assignment, Pass, Points, Stop
+from rekmeans.tensor_file import read_tensor_file
 from support.assertions import assert_one_sentence, assert_same_fit, raises_mentioning
 from support.clusterers import CLUSTERERS
+from support.paths import DATA, ROOT
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(90, 3)) + 3 * RANDOM.integers(0, 3, (90, 1))
@@ -300,6 +301,52 @@ def test_a_killed_process_leaves_a_checkpoint_that_goes_on(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["X.npy"]
 
 
+KILLED_AFTER_TWO_PASSES = """
+import sys, time
+import numpy as np
+from rekmeans import checkpoint, watch_passes
+from support.clusterers import CLUSTERERS
+checkpoint.INTERVAL = 0.0
+
+name, rows, path = sys.argv[1:]
+events = []
+
+def wait_to_be_killed(event):
+    events.append(event)
+    if len(events) == 2:
+        print("second pass", flush=True)
+        time.sleep(600)
+
+with watch_passes(wait_to_be_killed):
+    CLUSTERERS[name](random_state=3, init="random", n_init=2, checkpoint=path).fit(np.load(rows))
+"""
+ONE_OF_EACH = {name.split("-")[0]: name for name in NAMES}.values()
+KILLED_NAMES = [
+    name if name in ONE_OF_EACH else pytest.param(name, marks=pytest.mark.long) for name in NAMES
+]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows knows no SIGKILL")
+@pytest.mark.parametrize("name", KILLED_NAMES)
+def test_every_clusterer_resumes_after_its_process_was_killed(name, tmp_path):
+    rows = SIMILARITY if "precomputed" in name else X
+    np.save(tmp_path / "X.npy", rows)
+    path = tmp_path / "c"
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED_AFTER_TWO_PASSES, name, str(tmp_path / "X.npy"), str(path)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "tests")},
+    )
+    assert process.stdout.readline() == "second pass\n"
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert path.exists()
+    make = partial(CLUSTERERS[name], random_state=3, init="random", n_init=2)
+    assert_same_fit(make(checkpoint=path).fit(rows), make().fit(rows))
+    assert not path.exists()
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(20))
 def test_a_process_killed_at_any_moment_leaves_a_checkpoint_that_goes_on(seed, tmp_path):
@@ -314,7 +361,10 @@ def test_at_most_one_write_a_second(tmp_path, monkeypatch):
     clock = [0.0]
     writes = []
     monkeypatch.setattr(checkpoint.time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(checkpoint, "encode", lambda *rest: writes.append(clock[0]) or b"")
+    write = checkpoint.write_checkpoint
+    monkeypatch.setattr(
+        checkpoint, "write_checkpoint", lambda *rest: writes.append(clock[0]) or write(*rest)
+    )
 
     def tick(event):
         clock[0] += 0.3
@@ -338,7 +388,7 @@ def test_a_full_disk_costs_the_checkpoint_and_not_the_fit(tmp_path, monkeypatch)
     def full(*arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(checkpoint, "encode", full)
+    monkeypatch.setattr(checkpoint, "write_checkpoint", full)
     with interrupted(0, 2), warnings.catch_warnings(action="ignore"):
         RectifiedEulerKMeans(checkpoint=tmp_path / "c", **parameters).fit(X)
     assert (tmp_path / "c").read_bytes() == earlier
@@ -376,11 +426,11 @@ def test_a_damaged_file_is_refused_wherever_it_is_damaged(path):
 
 def forge(path, change):
     """Write what `change` makes of the progress in the file, with a right digest."""
-    payload = path.read_bytes()[len(checkpoint.MAGIC) + checkpoint.DIGEST_LENGTH :]
-    arrays = checkpoint.read_arrays(payload)
-    header = json.loads(arrays["header"].tobytes())
-    progress = change(checkpoint.Decoder(arrays).progress(header["progress"]))
-    path.write_bytes(checkpoint.encode(header["identity"], header["entropy"], progress))
+    file = read_tensor_file(path)
+    header = json.loads(file.metadata[checkpoint.FORMAT])
+    plain = {"progress": header["progress"]}
+    progress = change(checkpoint.CODEC.from_record(plain, file.arrays)["progress"])
+    checkpoint.write_checkpoint(path, header["identity"], header["entropy"], progress)
 
 
 def with_state(**fields):
@@ -474,12 +524,16 @@ def test_forged_progress_is_refused(change, words, path):
     )
 
 
-def test_a_packed_array_is_refused(path):
-    payload = path.read_bytes()[len(checkpoint.MAGIC) + checkpoint.DIGEST_LENGTH :]
-    packed = io.BytesIO()
-    np.savez_compressed(packed, **checkpoint.read_arrays(payload), bomb=np.zeros(10**6))
-    with raises_mentioning(ValueError, "not stored as it is"):
-        checkpoint.read_arrays(packed.getvalue())
+def test_a_checkpoint_of_an_earlier_version_is_refused(tmp_path):
+    earlier = DATA / "models" / "checkpoint-1"
+    shutil.copy(earlier, tmp_path / "c")
+    rows = np.nan_to_num(np.load(DATA / "models" / "answers.npz")["X"])
+    with raises_mentioning(ValueError, "earlier version of rekmeans", "remove it") as caught:
+        RectifiedEulerKMeans(3, random_state=0, engine="reference", checkpoint=tmp_path / "c").fit(
+            rows
+        )
+    assert_one_sentence(caught.value)
+    assert (tmp_path / "c").read_bytes() == earlier.read_bytes()
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")

@@ -123,3 +123,12 @@ def test_weights_and_half_lives_out_of_range_raise(half_life, weights):
     with pytest.raises(ValueError, match=r"in this stream|use None") as caught:
         Clock.begin(half_life, np.ones(3)).units(np.array(weights), 1)
     assert_one_sentence_with_a_way_out(caught.value)
+
+
+def test_a_half_life_or_a_weight_that_overflows_is_an_error():
+    light = Clock.begin(None, np.array([1e-200]))
+    with pytest.raises(ValueError, match="half_life=1e\\+308 is too large"):
+        Clock.begin(1e308, None)
+    for weights in (None, np.array([1.0]), np.array([1e150])):
+        with pytest.raises(ValueError, match=r"sample_weight must be at most .*e-199"):
+            light.units(weights, 1)

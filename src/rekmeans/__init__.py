@@ -31,6 +31,7 @@ __all__ = [
     "load",
     "mean_surface",
     "normalized_mutual_info",
+    "read_table",
     "rectified_surface",
     "representation_score",
     "resultant_lengths",
@@ -62,8 +63,8 @@ if _typing.TYPE_CHECKING:
         RectifiedEulerKMeans,
         SelfOrganizingMap,
     )
-    from .io.model_file import load, save
-    from .io.onnx import to_onnx
+    from .export.model_file import load, save
+    from .export.onnx import to_onnx
     from .metrics import (
         clustering_accuracy,
         deviation_degree,
@@ -72,6 +73,7 @@ if _typing.TYPE_CHECKING:
     )
     from .representation import representation_score
     from .surfaces import Surface, mean_surface, rectified_surface
+    from .table.file_table import read_table
     from .watching import PassEvent, watch_passes
 else:
     # The same names by module. A module is imported when one of its names is first used, so
@@ -86,13 +88,14 @@ else:
             *("MahalanobisFuzzyCMeans", "MultipleKernelKMeans", "NeuralGas"),
             *("RectifiedEulerKMeans", "SelfOrganizingMap"),
         ),
-        ".io.model_file": ("load", "save"),
-        ".io.onnx": ("to_onnx",),
+        ".export.model_file": ("load", "save"),
+        ".export.onnx": ("to_onnx",),
         ".metrics": (
             *("clustering_accuracy", "deviation_degree", "normalized_mutual_info"),
             "resultant_lengths",
         ),
         ".representation": ("representation_score",),
+        ".table.file_table": ("read_table",),
         ".surfaces": ("Surface", "mean_surface", "rectified_surface"),
         ".watching": ("PassEvent", "watch_passes"),
     }

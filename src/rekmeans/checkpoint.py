@@ -1,35 +1,32 @@
 """Checkpoints: the progress of a fit in one file, written between passes, from which the same fit
-goes on.
+resumes.
 """
 
 from __future__ import annotations
 
-import hashlib
-import io
 import json
 import math
 import os
-import struct
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from zipfile import ZIP_STORED, BadZipFile, ZipFile
-
-import numpy as np
 
 from ._caller import caller_stacklevel
-from ._grid import Array
 from .atomic import atomic_write, exclusive_use
+from .codec import Codec
 from .lloyd import STAGE, Progress, SavedStage
 from .model import ANSWER_VERSION, Centroids, Pass, State, check_like
+from .tensor_file import parse_distinct, read_tensor_file, write_tensor_file
 
-MAGIC = b"rekmeans checkpoint 1\n"
-DIGEST_LENGTH = 64  # letters of a SHA-256 digest, which follow the magic
+FORMAT = "rekmeans checkpoint"  # the entry of the file's metadata
+VERSION = 2
+EARLIER_MAGIC = b"rekmeans checkpoint 1\n"  # the beginning of files of version 1
 INTERVAL = 1.0  # seconds between two writes, at least
+CODEC = Codec((Progress, SavedStage, State, Pass), families=(Centroids,))
 Identity = dict[str, str]
 
 
@@ -61,7 +58,7 @@ class Checkpoint:
             return
         try:
             with atomic_write(self.path) as part:
-                part.write_bytes(encode(self.identity, self.entropy, progress))
+                write_checkpoint(part, self.identity, self.entropy, progress)
         except OSError as error:  # a fit of hours is not lost for a full disk
             what = (
                 f"no checkpoint could be written ({error}): the fit goes on, "
@@ -105,6 +102,8 @@ class FitLimits:
             if not 0 <= one.seconds < math.inf:
                 raise ValueError(f"a pass took {one.seconds} s")
         self._check_loss(state.loss)
+        if state.labels is not None:
+            raise ValueError("it has labels")
         for name, C in (("centroids", state.centroids), ("candidate", state.candidate)):
             check_like(name, C, self.centroids)
 
@@ -145,6 +144,24 @@ def use_checkpoint(
         place.unlink(missing_ok=True)
 
 
+class EarlierVersionError(Exception):
+    """A file is a checkpoint of a version that cannot be read."""
+
+
+def write_checkpoint(
+    path: Path, identity: Identity, entropy: list[int], progress: Progress
+) -> None:
+    """Write a checkpoint; labels are computed again from the centroids."""
+    stages, best = (
+        tuple(one._replace(state=replace(one.state, labels=None)) for one in saved)
+        for saved in (progress.stages, progress.best)
+    )
+    without_labels = Progress(progress.start, stages, best)
+    plain, arrays = CODEC.to_record({"progress": without_labels})
+    header = {"version": VERSION, "identity": identity, "entropy": entropy, **plain}
+    write_tensor_file(path, {FORMAT: json.dumps(header)}, arrays)
+
+
 def read_checkpoint(
     path: Path, identity: Identity, find_limits: Callable[[], FitLimits]
 ) -> tuple[list[int], Progress]:
@@ -154,28 +171,34 @@ def read_checkpoint(
     try:
         if not path.is_file():
             raise ValueError("it is not a regular file")
-        content = path.read_bytes()
-        digest = content[len(MAGIC) :][:DIGEST_LENGTH]
-        payload = content[len(MAGIC) + DIGEST_LENGTH :]
-        if not content.startswith(MAGIC) or hashlib.sha256(payload).hexdigest().encode() != digest:
-            raise ValueError("its digest is another")
-        arrays = read_arrays(payload)
-        header = json.loads(arrays["header"].tobytes().decode())
-        saved = {str(name): str(value) for name, value in header["identity"].items()}
+        _refuse_earlier_version(path)
+        file = read_tensor_file(path)
+        header = _parse_header(file.metadata.get(FORMAT, ""))
+        if not file.has_digest:
+            raise ValueError("it has no digest")
+        saved = header["identity"]
         entropy = [_check_word(word) for word in header["entropy"]]
-        progress = Decoder(arrays).progress(header["progress"])
+        progress = CODEC.from_record({"progress": header["progress"]}, file.arrays)["progress"]
+        if not isinstance(progress, Progress):
+            raise ValueError("it has no progress")
         if saved == identity:
             find_limits().check(progress)
-    except (ValueError, LookupError, TypeError, AttributeError, OSError, RecursionError) as error:
+    except EarlierVersionError:
+        raise ValueError(
+            f"checkpoint={str(path)!r} was written by an earlier version of rekmeans, whose fits "
+            f"cannot be resumed: remove it, or name another."
+        ) from None
+    except (ValueError, LookupError, TypeError, AttributeError, OSError, MemoryError) as error:
+        what = " ".join(str(error).split())
         raise ValueError(
             f"checkpoint={str(path)!r} must be a file that a fit wrote, this one is damaged or "
-            f"something else "
-            f"({error!s:.100}): remove it, or name another."
+            f"something else ({what:.100}): remove it, or name another."
         ) from None
     if saved != identity:
         name = next(name for name in {**saved, **identity} if saved.get(name) != identity.get(name))
         what = (
-            f"its {name} is {saved.get(name, 'absent')}, this fit has {identity.get(name, 'none')}"
+            f"its {name:.40} is {saved.get(name, 'absent'):.100}, this fit has "
+            f"{identity.get(name, 'none')}"
         )
         raise ValueError(
             f"checkpoint={str(path)!r} belongs to another fit: {what}; pass another path."
@@ -183,142 +206,36 @@ def read_checkpoint(
     return entropy, progress
 
 
-def read_arrays(payload: bytes) -> dict[str, Array]:
-    """Return the arrays of an .npz file; none is larger than the file."""
-    arrays = {}
+def _refuse_earlier_version(path: Path) -> None:
+    with path.open("rb") as file:
+        if file.read(len(EARLIER_MAGIC)) == EARLIER_MAGIC:
+            raise EarlierVersionError
+
+
+def _parse_header(text: str) -> dict[str, Any]:
+    """Return the header of a checkpoint; its identity is text and its entropy a list."""
     try:
-        with ZipFile(io.BytesIO(payload)) as archive:
-            for entry in archive.infolist():
-                if entry.compress_type != ZIP_STORED or entry.file_size > len(payload):
-                    raise ValueError("an array is not stored as it is")
-                arrays[entry.filename.removesuffix(".npy")] = _read_array(archive.read(entry))
-    except (BadZipFile, NotImplementedError, RuntimeError, EOFError, struct.error) as error:
-        raise ValueError(f"its arrays cannot be read: {error}") from None
-    return arrays
-
-
-def _read_array(data: bytes) -> Array:
-    """Return the array of an .npy file, which must be as long as its header says."""
-    file = io.BytesIO(data)
-    if np.lib.format.read_magic(file) != (1, 0):
-        raise ValueError("an array is of another version")
-    shape, is_by_columns, dtype = np.lib.format.read_array_header_1_0(file)
-    if dtype.kind not in "iuf" or math.prod(shape) * dtype.itemsize != len(data) - file.tell():
-        raise ValueError("an array has another length than its header says")
-    flat = np.frombuffer(data, dtype, offset=file.tell())
-    return flat.reshape(shape, order="F" if is_by_columns else "C").copy()
+        header = parse_distinct(text or "null")
+    except RecursionError:
+        raise ValueError("its header is nested too deeply") from None
+    if not isinstance(header, dict):
+        raise ValueError("it has no header of a checkpoint")
+    if header.get("version") != VERSION:
+        raise ValueError(f"its format has version {header.get('version')!r:.20}, not {VERSION}")
+    if header.keys() != {"version", "identity", "entropy", "progress"}:
+        raise ValueError("its header has other entries")
+    identity = header["identity"]
+    if not isinstance(identity, dict) or not all(
+        isinstance(value, str) for value in identity.values()
+    ):
+        raise ValueError("its identity is not text")
+    if not isinstance(header["entropy"], list):
+        raise ValueError("its entropy is not a list")
+    return header
 
 
 def _check_word(word: Any) -> int:
     """Return one integer of the seed entropy; raise ValueError unless it has at most 128 bits."""
-    if not isinstance(word, int) or not 0 <= word < 1 << 128:
+    if type(word) is not int or not 0 <= word < 1 << 128:
         raise ValueError("its entropy is not made of integers")
     return word
-
-
-def encode(identity: Identity, entropy: list[int], progress: Progress) -> bytes:
-    """The content of a checkpoint: magic, digest, and arrays of which the first is a header in
-    JSON.
-    """
-    encoder = Encoder({})
-    header = {"identity": identity, "entropy": entropy, "progress": encoder.progress(progress)}
-    encoder.arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
-    payload = io.BytesIO()
-    np.savez(payload, **encoder.arrays)
-    return MAGIC + hashlib.sha256(payload.getvalue()).hexdigest().encode() + payload.getvalue()
-
-
-@dataclass
-class Encoder:
-    """Records as plain JSON, their arrays beside it by number."""
-
-    arrays: dict[str, Any]
-
-    def progress(self, progress: Progress) -> dict[str, Any]:
-        stages, found = (
-            [self._stage(one) for one in many] for many in (progress.stages, progress.best)
-        )
-        return {"start": progress.start, "stages": stages, "best": found}
-
-    def _stage(self, saved: SavedStage) -> dict[str, Any]:
-        state = saved.state
-        return {
-            "stage": saved.stage,
-            "max_iter": saved.max_iter,
-            "centroids": self._value(state.centroids),
-            "candidate": self._value(state.candidate),
-            "loss": _number_text(state.loss),
-            "passes": [
-                [
-                    _number_text(one.loss),
-                    one.n_changed,
-                    one.n_relocated,
-                    _number_text(float(one.seconds)),
-                ]
-                for one in state.passes
-            ],
-            "is_done": state.is_done,
-        }
-
-    def _value(self, value: Any) -> Any:
-        """A record of centroids, a tuple of them, or an array."""
-        if isinstance(value, Centroids):
-            parts = {field.name: self._value(getattr(value, field.name)) for field in fields(value)}
-            return {"record": type(value).__name__, "parts": parts}
-        if isinstance(value, tuple):
-            return [self._value(one) for one in value]
-        name = f"a{len(self.arrays)}"
-        self.arrays[name] = np.asarray(value)
-        return name
-
-
-@dataclass
-class Decoder:
-    """The way back."""
-
-    arrays: Any
-
-    def progress(self, plain: dict[str, Any]) -> Progress:
-        stages, found = (
-            tuple(self._stage(one) for one in plain[name]) for name in ("stages", "best")
-        )
-        return Progress(int(plain["start"]), stages, found)
-
-    def _stage(self, plain: dict[str, Any]) -> SavedStage:
-        passes = tuple(
-            Pass(_number_of_text(loss), int(n_changed), int(n_relocated), _number_of_text(seconds))
-            for loss, n_changed, n_relocated, seconds in plain["passes"]
-        )
-        C = self._value(plain["centroids"])
-        candidate = self._value(plain["candidate"])
-        state = State(C, candidate, _number_of_text(plain["loss"]), passes, bool(plain["is_done"]))
-        return SavedStage(int(plain["stage"]), int(plain["max_iter"]), state)
-
-    def _value(self, plain: Any) -> Any:
-        if isinstance(plain, dict):
-            parts = {name: self._value(part) for name, part in plain["parts"].items()}
-            return _record_types()[plain["record"]](**parts)
-        if isinstance(plain, list):
-            return tuple(self._value(one) for one in plain)
-        array: Array = self.arrays[plain]
-        return array
-
-
-def _record_types() -> dict[str, type]:
-    """Every record of centroids by its name; those of foreign kernels too."""
-    found = dict[str, type]()
-    waiting = [Centroids]
-    while waiting:
-        kind = waiting.pop()
-        found[kind.__name__] = kind
-        waiting += kind.__subclasses__()
-    return found
-
-
-def _number_text(value: Any) -> str:
-    """A loss as text that keeps every bit: an integer in decimals, a float in hexadecimals."""
-    return str(int(value)) if isinstance(value, int | np.integer) else float(value).hex()
-
-
-def _number_of_text(text: str) -> Any:
-    return int(text) if text.lstrip("-").isdecimal() else float.fromhex(text)

@@ -27,6 +27,8 @@ FRACTION_BITS = 32  # added to integer sums, so that many halvings lose no visib
 LEAST_EXACT = 1 << 24
 LEAST_REAL = 2.0**-990  # below this weight, halved real numbers become subnormal and lose digits
 MOST_UNITS = 1 << 50  # of a half-life, so that its weights add up in 64 bits
+INT64_BITS = 63
+MOST_WEIGHT_BITS = 1200  # float64 numbers span 2^-1074 to 2^1024
 # of a row's own weight: nothing is felt of the rows before it, and each halving costs a pass
 MOST_HALVINGS = 64
 REAL_UNIT = 2.0**-32  # of weights in sums that are real numbers
@@ -70,6 +72,21 @@ class Clock:
     position: int = 0  # units since the last halving
     n_halvings: int = 0
 
+    def check_record(self) -> None:
+        """Raise ValueError for a clock that no stream has."""
+        if not -MOST_WEIGHT_BITS <= self.weight_bits <= MOST_WEIGHT_BITS:
+            raise ValueError(f"weight_bits must be within {MOST_WEIGHT_BITS} of 0")
+        if not 0 <= self.n_halvings < MOST_UNITS:
+            raise ValueError(f"n_halvings must be a count, got {self.n_halvings}")
+        if self.position < 0:
+            raise ValueError(f"position must not be negative, got {self.position}")
+        if self.half_life is None:
+            return
+        if not 0 < self.half_life <= MOST_UNITS or self.half_life % TICKS:
+            raise ValueError(f"half_life must be a number of ticks, got {self.half_life}")
+        if self.position >= self.half_life:
+            raise ValueError(f"position must be before the half-life, got {self.position}")
+
     @classmethod
     def begin(cls, half_life: float | None, weights: Array | None) -> Clock:
         """The clock of a stream whose first block has these weights."""
@@ -81,26 +98,29 @@ class Clock:
         """The clock with a half-life of so much weight, rounded to its ticks."""
         if half_life is None:
             return replace(self, half_life=None)
-        units = max(1, round(math.ldexp(half_life, self.weight_bits) / TICKS)) * TICKS
-        if units > MOST_UNITS:
+        ticks = max(1.0, float(np.rint(self._scaled(half_life) / TICKS)))
+        if ticks * TICKS > MOST_UNITS:
             raise ValueError(
                 f"half_life={half_life:g} is too large beside the weights of the stream: use None."
             )
+        units = int(ticks) * TICKS
         return self if units == self.half_life else replace(self, half_life=units, position=0)
 
     def units(self, weights: Array | None, n: int) -> Array:
         """The weights of a block's n rows in units, (n,) integers."""
-        if weights is None:
+        if weights is None and self.weight_bits < INT64_BITS:
             return np.full(n, round(math.ldexp(1.0, self.weight_bits)), np.int64)
-        units = np.rint(np.ldexp(weights, self.weight_bits)).astype(np.int64)
+        weights = np.ones(n) if weights is None else weights
+        scaled = np.rint(self._scaled(weights))
         largest = math.ldexp(HEADROOM, 31 - UNIT_BITS)
-        if units.max() > largest:
+        if scaled.max() > largest:
             most = math.ldexp(largest, -self.weight_bits)
             raise ValueError(
                 f"sample_weight must be at most {most:g} in this stream, {HEADROOM} times that of "
                 f"its first block; "
                 f"got {weights.max():g}: begin anew."
             )
+        units = scaled.astype(np.int64)
         if ((units == 0) & (weights > 0)).any():
             raise ValueError(
                 f"sample_weight must be 0 or at least {math.ldexp(0.5, -self.weight_bits):g} in "
@@ -108,6 +128,11 @@ class Clock:
                 f"first block; got {weights[weights > 0].min():g}: set it to 0."
             )
         return units
+
+    def _scaled(self, weights: Any) -> Any:
+        """Return weights in units, infinite where they overflow."""
+        with np.errstate(over="ignore"):
+            return np.ldexp(weights, self.weight_bits)
 
     def refuse_heavy_rows(self, units: Array, half_life: float | None) -> None:
         """Refuse rows of so many half-lives of weight that no other row would be felt."""

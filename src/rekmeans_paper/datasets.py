@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import make_moons
 
-from rekmeans.io.file_table import ColumnSelection
-from rekmeans.io.read import read_table_file
+from rekmeans.io.selection import ColumnSelection
+from rekmeans.table.file_table import read_table_file
 
 from ._formats import unpack_lzw
 from ._origins import FETCHABLE, STAND_INS, WITHOUT_FEATURES, Origin
@@ -168,12 +168,12 @@ def _read_user_file(path: Path, origin: Origin) -> tuple[Array, Array]:
     """Read X and y from a user's file, which must contain the dataset it is named after."""
     table = read_table_file(path, ColumnSelection(label="y"))
     y = np.asarray(table.y, np.int32)
-    if difference := origin.mismatch(table.X, y):
+    if difference := origin.mismatch(table.cells, y):
         raise ValueError(
             f"{path} does not contain the dataset it is named after: it has {difference}. "
             f"Rename or remove the file."
         )
-    return table.X.astype(np.float32, copy=False), y
+    return table.cells.astype(np.float32, copy=False), y
 
 
 def _fetch_dataset(

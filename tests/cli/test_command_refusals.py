@@ -6,9 +6,12 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
+from rekmeans import FuzzyCMeans, KernelKMeans, save
 from support.command_line import OUTPUTS, is_refusal
+from support.model_files import write_bytes
 from support.tables import file_bytes
 
 BAD_TABLES = {
@@ -24,12 +27,12 @@ BAD_TABLES = {
     "hollow.csv": (b"a,b\n,\n\n", "no numeric column", "every value is missing"),
     "ids.csv": (b"id\n4\n9\n", "id (an id)", "--keep"),
     "few.csv": (b"a,b\n1,2\n", "n_clusters=2 needs at least 2 rows"),
-    "junk.parquet": (b"PAR1" * 50, "cannot be read as parquet"),
+    "junk.parquet": (b"PAR1" * 50, "must be a parquet file"),
     "junk.feather": (b"ARROW1" * 50, "cannot be read as feather"),
     "junk.npy": (b"junk" * 50, "npy"),
     "junk.npz": (b"PK\3\4" + b"junk" * 50, "cannot be read as npz"),
     "junk.svm": (b"1 x:y\n", "cannot be read as svm"),
-    "t.xlsx": (b"PK", "ends in no known way", ".parquet"),
+    "t.xlsx": (b"PK", "unknown ending", ".parquet"),
 }
 
 
@@ -80,8 +83,11 @@ def test_wrong_usage_is_one_sentence(words, says, wine, tmp_path, rekmeans):
 def test_bad_models_are_refused(fitted, tmp_path, rekmeans):
     model = tmp_path / "m.safetensors"
     good = (tmp_path / "wine-rekmeans" / "model.safetensors").read_bytes()
-    later = re.sub(rb'(\\"version\\": )2', rb"\g<1>9", good)
-    assert later != good
+    size = 8 + int.from_bytes(good[:8], "little")
+    header = re.sub(rb'(\\"version\\": )3', rb"\g<1>9", good[8:size])
+    assert header != good[8:size]
+    write_bytes(model, header, good[size:])
+    later = model.read_bytes()
     for data, word in {
         good[:-10]: "damaged",
         good[:50]: "damaged",
@@ -94,6 +100,21 @@ def test_bad_models_are_refused(fitted, tmp_path, rekmeans):
         assert file_bytes(tmp_path) == before
     assert is_refusal(rekmeans("report", model, "wine.csv"), "m.safetensors", word)
     assert is_refusal(rekmeans("export", model, "--onnx"), "m.safetensors", word)
+
+
+@pytest.mark.parametrize(
+    "model, word",
+    [
+        (FuzzyCMeans(3, random_state=0), "only hard clusters; got FuzzyCMeans"),
+        (KernelKMeans(3, kernel="rbf", random_state=0), "only the Euler kernel"),
+    ],
+)
+def test_models_without_a_report_predict_and_raise_one_error(model, word, tmp_path, rekmeans):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    np.savetxt(tmp_path / "t.csv", X, delimiter=",", header="a,b", comments="")
+    save(model.fit(X), tmp_path / "m.safetensors")
+    assert rekmeans("predict", "m.safetensors", "t.csv").status == 0
+    assert is_refusal(rekmeans("report", "m.safetensors", "t.csv"), word)
 
 
 @pytest.mark.parametrize("limit", [1 << 10, 1 << 12, 1 << 15])

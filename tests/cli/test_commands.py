@@ -201,7 +201,7 @@ def test_absent_libraries_are_named(tmp_path):
         "import sys; sys.modules[{!r}] = None; from rekmeans.cli import status; "
         "sys.exit(status(['fit', '--demo']))"
     )
-    for name in ("typer", "safetensors"):
+    for name in ("typer", "matplotlib"):
         done = subprocess.run(
             [sys.executable, "-c", run.format(name)], cwd=tmp_path, capture_output=True, text=True
         )

@@ -166,5 +166,5 @@ def test_a_full_disk_is_named_and_leaves_no_half_file(out, tmp_path):
     assert command_server().run([*words, "out"], tmp_path).status == 0
     before = contents(tmp_path)
     answer = command_server().run([*words, out], tmp_path, Limits(file_size=1000))
-    assert answer.err == f"rekmeans: File too large: {out}; earlier outputs are as they were.\n"
+    assert answer.err == f"rekmeans: File too large: {out}; earlier outputs are unchanged.\n"
     assert contents(tmp_path) == before

@@ -392,8 +392,9 @@ def test_other_collections_and_invalid_rows_raise_an_error():
     bad[600, 1] = np.inf
     with raises_mentioning(ValueError, "in partition 4 of X", "infinity in row 88, column 1"):
         RectifiedEulerKMeans(K).fit(collection(bad))
-    with raises_mentioning(ValueError, "column 'c1' is not"):
-        RectifiedEulerKMeans(K).fit(unknown_lengths().assign(c1="text"))
+    with pytest.warns(UserWarning, match=r"Ignored columns of X: c1 \(text\)"):
+        model = RectifiedEulerKMeans(K, random_state=0).fit(unknown_lengths().assign(c1="text"))
+    assert "c1" not in model.feature_names_in_
     with raises_mentioning(ValueError, "sample_weight='v' is not a column of X"):
         RectifiedEulerKMeans(K).fit(unknown_lengths(W), sample_weight="v")
     with raises_mentioning(ValueError, "partition lengths of X are unknown"):

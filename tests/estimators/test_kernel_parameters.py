@@ -202,5 +202,5 @@ def test_an_estimator_with_any_parameter_has_an_html_representation():
 
 def test_a_wide_sparse_table_raises_before_it_is_made_dense():
     table = sparse.csr_array(([1.0, 2.0], ([0, 7], [1, 200_000])), shape=(5000, 300_000))
-    with pytest.raises(ValueError, match="at most 500 are taken; got 300000"):
+    with pytest.raises(ValueError, match="at most 500 features, got 300000"):
         MahalanobisFuzzyCMeans(2).fit(table)

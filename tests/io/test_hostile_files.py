@@ -12,9 +12,9 @@ import pytest
 from pyarrow import parquet
 
 from fuzz.command import command_server
-from rekmeans.io import file_table
-from rekmeans.io.file_table import MOST_COLUMNS, ColumnSelection, NumberedNames, UnreadableFileError
-from rekmeans.io.read import read_table_file
+from rekmeans.io import MAX_COLUMNS, selection
+from rekmeans.io.selection import ColumnSelection, NumberedNames, UnreadableFileError
+from rekmeans.table.file_table import read_table_file
 
 
 def refusal(folder, *words):
@@ -54,7 +54,7 @@ def npz(path, **members):
 
 def write_parquet_of_many_columns(path):
     parquet.write_table(
-        pa.table({f"c{j}": pa.array([1.0]) for j in range(MOST_COLUMNS // 50)}), path
+        pa.table({f"c{j}": pa.array([1.0]) for j in range(MAX_COLUMNS // 50)}), path
     )
 
 
@@ -100,7 +100,7 @@ def test_a_table_that_grows_while_it_is_read_stops_at_the_memory(tmp_path, monke
     """The rows of a packed csv, or of feather, are not known before; zeros pack well, and bool
     becomes float32.
     """
-    monkeypatch.setattr(file_table, "machine_memory", lambda: 1 << 20)
+    monkeypatch.setattr(selection, "machine_memory", lambda: 1 << 20)
     frame = pa.table({name: np.arange(100_000.0) for name in "ab"})
     parquet.write_table(frame, tmp_path / "t.parquet")
     with (
@@ -137,7 +137,7 @@ def test_more_columns_are_taken_where_they_are_asked_for(tmp_path):
     with pytest.raises(UnreadableFileError, match="2,000 columns, at most 1,999"):
         read_table_file(tmp_path / "t.parquet", ColumnSelection(max_columns=1999))
     sentence = refusal(tmp_path, "fit", "t.parquet", "-k", "2", "--max-columns", "3")
-    assert "at most 3 are taken" in sentence
+    assert "at most 3 are allowed" in sentence
 
 
 def test_numbered_names_are_a_list_that_is_not_made():

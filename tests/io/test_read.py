@@ -7,9 +7,9 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
-from rekmeans.io.file_table import ColumnSelection, UnreadableFileError
 from rekmeans.io.labels import write_labels
-from rekmeans.io.read import read_table_file
+from rekmeans.io.selection import ColumnSelection, UnreadableFileError
+from rekmeans.table.file_table import read_table_file
 from support.frames import FRAME, NUMBERS
 
 WRITERS = {

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
-from rekmeans.io.file_table import ColumnSelection, UnreadableFileError
-from rekmeans.io.read import read_table_file
+from rekmeans.io.selection import ColumnSelection, UnreadableFileError
+from rekmeans.table.file_table import read_table_file
 
 WRITERS = {
     "t.csv": lambda frame, path: frame.to_csv(path, index=False),
@@ -56,7 +56,7 @@ def test_formatted_numbers_are_read_as_the_plain_ones(name, tmp_path):
         "text read as numbers: price ($ and thousands commas in 199 cells), "
         "sales (decimal commas and thousands points and € in 200 cells), "
         "share (% and brackets for minus in 200 cells)",
-        "text taken as missing: price (1 cell: 'n/a?'), age (5 cells: 'unknown')",
+        "text read as missing: price (1 cell: 'n/a?'), age (5 cells: 'unknown')",
     ]
 
 

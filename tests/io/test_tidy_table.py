@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
-from rekmeans.io.file_table import ColumnSelection, UnreadableFileError
 from rekmeans.io.labels import write_labels
-from rekmeans.io.read import read_table_file
-from rekmeans.io.tidy_table import has_id_name
+from rekmeans.io.selection import ColumnSelection, UnreadableFileError
+from rekmeans.table.file_table import read_table_file
+from rekmeans.table.schema import has_id_name
 
 N = 40
 RANDOM = np.random.default_rng(0)
@@ -46,7 +46,7 @@ def test_ids_are_left_out_unless_asked_for(case, file, tmp_path):
     table = read_table_file(tmp_path / file)
     assert (table.names, table.skipped) == (["a"], {name: "an id"})
     assert table.notes == [
-        f"left out as ids: {name} (40 integers); --keep NAME takes one as a feature"
+        f"skipped as ids: {name} (40 integers); --keep NAME uses one as a feature"
     ]
     assert_array_equal(table.X, frame[["a"]])
     for selection in (ColumnSelection(keep=(name,)), ColumnSelection(only=(name, "a"))):
@@ -72,13 +72,14 @@ def test_a_line_of_totals_and_an_empty_line_do_not_hide_ids(tmp_path):
     (tmp_path / "t.csv").write_text(f"no,a\n{rows}\nTotal,57.0\n")
     table = read_table_file(tmp_path / "t.csv")
     assert table.names == ["a"]
-    assert "left out as ids: no (20 integers); --keep NAME takes one as a feature" in table.notes
+    assert "skipped as ids: no (20 integers); --keep NAME uses one as a feature" in table.notes
 
 
 def test_a_table_of_ids_alone_names_the_way_out(tmp_path):
     (tmp_path / "t.csv").write_text("id\n4\n9\n")
     with pytest.raises(
-        UnreadableFileError, match=r"skipped id \(an id\); take one with --keep NAME\."
+        UnreadableFileError,
+        match=r"skipped id \(an id\)\. Use an id as a feature with --keep NAME\.",
     ):
         read_table_file(tmp_path / "t.csv")
     with pytest.raises(UnreadableFileError, match="no column nope"):
@@ -121,9 +122,7 @@ def test_rows_without_a_value_are_left_out_and_counted(name, tmp_path):
     assert_array_equal(table.has_value, has_value)
     assert [[*table.classes, None][c] for c in table.y] == ["x", "x", None, "y"]
     place = "row 1 (counted from 0)" if "parquet" in name else "line 5"
-    expected = (
-        f"left out 4 of 8 rows, which have no value (the first is {place}): their cluster is empty"
-    )
+    expected = f"skipped 4 of 8 rows, which have no value (the first is {place}); no label"
     assert table.notes == [expected]
 
 

@@ -7,14 +7,14 @@ from unittest import mock
 
 import pytest
 
-from rekmeans import engines, io, kernels, scales
+from rekmeans import engines, io, kernels, scales, table
 from support.paths import ROOT
 from support.recipes import PAGE, files_of_recipe, import_source
 
 RECIPES = {
     "kernel": kernels,
     "scale": scales,
-    "column kind": io,
+    "column kind": table,
     "file format": io,
     "engine": engines,
 }
@@ -24,14 +24,14 @@ RECIPES = {
 def tables():
     """Restore the tables in which extensions register after the test."""
     pytest.importorskip("pyarrow")
-    from rekmeans.io.number_text import NUMBER_FORMATS
-    from rekmeans.io.read import READERS
+    from rekmeans.io.scan import READERS
+    from rekmeans.table.schema import KINDS
 
     with (
         mock.patch.dict(kernels.KERNELS),
         mock.patch.dict(engines.ENGINES),
         mock.patch.dict(scales.SCALES),
-        mock.patch.dict(NUMBER_FORMATS),
+        mock.patch.dict(KINDS),
         mock.patch.dict(READERS),
         mock.patch.dict(sys.modules),
     ):

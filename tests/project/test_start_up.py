@@ -41,7 +41,6 @@ def test_help_does_not_import_numpy(command, tmp_path):
 
 
 def test_a_fit_does_not_import_the_libraries_of_other_commands(tmp_path):
-    pytest.importorskip("safetensors")
     pytest.importorskip("pyarrow")
     (tmp_path / "table.csv").write_text("a,b\n1,2\n2,1\n9,8\n8,9\n")
     code = (

@@ -35,7 +35,7 @@ def assert_one_sentence(error):
 
 
 def assert_one_sentence_with_a_way_out(error):
-    """One line with the problem, and what is allowed or, in a sentence of its own, the fix."""
+    """Check for one line that states the problem and then the valid values or the fix."""
     sentence = str(error)
     assert sentence.endswith("."), sentence
     assert "\n" not in sentence, sentence

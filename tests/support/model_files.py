@@ -1,11 +1,16 @@
 """Read and write the parts of model files, and provide wine with errors for fits."""
 
 import json
+import re
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from safetensors import numpy as numpy_tensors
+from scipy import sparse
 from sklearn.datasets import load_wine
+
+from rekmeans.tensor_file import seal_header, write_tensor_file
 
 each_map = pytest.mark.parametrize(
     ("scale", "beyond"),
@@ -46,7 +51,48 @@ def read_parts(path):
 
 
 def write_parts(path, header, arrays):
-    """Write a model file from a header, which may be any text, and arrays."""
+    """Write a model file with a valid digest from arrays and a header, which may be any text."""
     text = header if isinstance(header, str) else json.dumps(header)
-    path.write_bytes(numpy_tensors.save(arrays, {"rekmeans": text}))
+    write_tensor_file(path, {"rekmeans": text}, arrays)
     return path
+
+
+def write_bytes(path, header, blob, length=None):
+    """A file of a header, whose digest is made valid if it has one, and the bytes after it."""
+    header = re.sub(rb'("sha256": ")[0-9a-f]{64}', rb"\g<1>" + b"0" * 64, header)
+    header = seal_header(header, [blob])
+    path.write_bytes((len(header) if length is None else length).to_bytes(8, "little"))
+    with path.open("ab") as file:
+        file.write(header + blob)
+
+
+def write_without_digest(path, header, arrays):
+    """A model file as the safetensors library writes it, like those of versions 1 and 2."""
+    path.write_bytes(numpy_tensors.save(arrays, {"rekmeans": json.dumps(header)}))
+    return path
+
+
+def assert_same(one, two, name="model"):
+    """Equal to the last bit and of the same types, through estimators, dataclasses, dicts and
+    arrays.
+    """
+    assert type(one) is type(two), name
+    if isinstance(one, np.ndarray):
+        assert one.dtype == two.dtype, name
+        assert_array_equal(one, two, err_msg=name)
+    elif sparse.issparse(one):
+        assert one.shape == two.shape, name
+        for part in ("data", "indices", "indptr"):
+            assert_same(getattr(one, part), getattr(two, part), f"{name}.{part}")
+    elif isinstance(one, dict):
+        assert one.keys() == two.keys(), name
+        for key in one:
+            assert_same(one[key], two[key], f"{name}.{key}")
+    elif isinstance(one, tuple | list):
+        assert len(one) == len(two), name
+        for number, (value, other) in enumerate(zip(one, two, strict=True)):
+            assert_same(value, other, f"{name}.{number}")
+    elif hasattr(one, "__dict__"):
+        assert_same(vars(one), vars(two), name)
+    else:
+        assert one == two or (one != one and two != two), name

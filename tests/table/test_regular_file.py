@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from rekmeans import EulerMap, RectifiedEulerKMeans, load
-from rekmeans.io.file_table import UnreadableFileError
-from rekmeans.io.read import read_table_file
-from rekmeans.table.reading import check_regular_file
+from rekmeans.io.file_names import check_regular_file
+from rekmeans.io.selection import UnreadableFileError
+from rekmeans.table.file_table import read_table_file
 from support.assertions import raises_mentioning
 
 X = np.random.default_rng(0).normal(size=(30, 2))

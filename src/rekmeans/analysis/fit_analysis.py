@@ -146,14 +146,19 @@ class FitAnalysis:
         return np.argsort(self.kernel.distance(F, self.C)[0], kind="stable")
 
 
-def analyse_fit(model: Any, X: Any) -> FitAnalysis:
-    """Analyse the rows of X in one pass of a fitted model, on its engine."""
+def check_euler_model(model: Any) -> None:
+    """Raise TypeError unless the model is fitted and has the Euler kernel."""
     check_is_fitted(model)
     if not (model.kernel_.is_circular and model.kernel_.has_exact_arithmetic):
         raise TypeError(
             f"the report and its displays support only the Euler kernel; got a fitted "
             f"{type(model).__name__} with another kernel."
         )
+
+
+def analyse_fit(model: Any, X: Any) -> FitAnalysis:
+    """Analyse the rows of X in one pass of a fitted model, on its engine."""
+    check_euler_model(model)
     placed = place_fitted(model, X)
     C = fitted_centroids(model)
     kernel = placed.model.kernel

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from .._text import shorten_name as shorten_name
+
 NO_VALUE = "\N{EN DASH}"
 MINUS = "\N{MINUS SIGN}"
 RANGE = " \N{EN DASH} "
@@ -34,17 +36,3 @@ def format_seconds(seconds: float | None) -> str:
 def band_width(profile: dict[str, Any]) -> float | None:
     """Return the width of the 5-95 % range of a column, or None if it has no values."""
     return None if profile["q05"] is None else float(profile["q95"] - profile["q05"])
-
-
-def printable_text(text: str) -> str:
-    """Text without what a terminal would obey: a name in a file may hold escape codes."""
-    return "".join(
-        letter if letter.isprintable() or letter == "\n" else "\N{REPLACEMENT CHARACTER}"
-        for letter in text
-    )
-
-
-def shorten_name(name: str, most: int = 26) -> str:
-    """A name that fits a figure: its beginning and its end, which often holds the number."""
-    end = most // 3
-    return name if len(name) <= most else f"{name[: most - end - 1]}…{name[-end:]}"

@@ -19,7 +19,7 @@ from .columns import (
     column_profile,
     missing_and_beyond,
 )
-from .fit_analysis import FitAnalysis, analyse_fit, thread_pool
+from .fit_analysis import FitAnalysis, analyse_fit, check_euler_model, thread_pool
 from .notable_rows import notable_rows
 from .provenance import provenance
 
@@ -72,12 +72,18 @@ def summary(
     >>> summary(RectifiedEulerKMeans(2, random_state=0).fit(X), X)["sizes"]
     [2, 2]
     """
+    check_has_report(model)
     analysis = analyse_fit(model, X)
-    if not analysis.is_hard:
+    return json_value(_sections(analysis, column_names(model, names), y, title))
+
+
+def check_has_report(model: Any) -> None:
+    """Raise TypeError unless a report supports this fitted model."""
+    check_euler_model(model)
+    if not model._make_stages(model.kernel_)[-1].assignment.is_hard:
         raise TypeError(
             f"a report supports only hard clusters; got {type(model).__name__}: use its displays."
         )
-    return json_value(_sections(analysis, column_names(model, names), y, title))
 
 
 def _sections(

@@ -1,4 +1,4 @@
-"""The command line: arguments -> exit status 0, 2 (one sentence on stderr) or 130 (Ctrl-C)."""
+"""The command line: arguments to exit status 0, 2 (one message on stderr) or 130 (Ctrl-C)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ..machine_memory import check_address_space
 
 REFUSED = 2
 INTERRUPTED = 130
-# the input or the machine; anything else is our fault
-BLAMED = (ValueError, OSError, ImportError, MemoryError)
+# caused by the input or the machine; any other error is a bug
+USER_ERRORS = (ValueError, OSError, ImportError, MemoryError)
 
 
 def main() -> NoReturn:
@@ -27,7 +27,7 @@ def main() -> NoReturn:
 
 
 def status(arguments: Sequence[str]) -> int:
-    """Run one command; its exit status."""
+    """Run one command and return its exit status."""
     try:
         if absent := [name for name in ("typer", "rich") if find_spec(name) is None]:
             raise ImportError(
@@ -56,16 +56,17 @@ def status(arguments: Sequence[str]) -> int:
 
 
 def _report_interruption(arguments: Sequence[str]) -> int:
-    """The exit status of a command that Ctrl-C ended; how it goes on, where it can."""
+    """Return the exit status after Ctrl-C; print how to continue from a checkpoint."""
     if any(argument.split("=")[0] == "--checkpoint" for argument in arguments):
         print(
-            "rekmeans: interrupted; the same command goes on from its checkpoint.", file=sys.stderr
+            "rekmeans: interrupted; the same command continues from its checkpoint.",
+            file=sys.stderr,
         )
     return INTERRUPTED
 
 
 def error_sentence(error: Exception) -> str:
-    """What went wrong, on one line."""
+    """Return the message of an error on one line."""
     if hasattr(error, "format_message"):  # wrong usage, found by typer
         text = _one_line(error.format_message()).rstrip(".")
         # without arguments it has shown the help
@@ -76,26 +77,25 @@ def error_sentence(error: Exception) -> str:
     text = _one_line(str(error)) or type(error).__name__
     return (
         text
-        if isinstance(error, BLAMED)
-        else f"a fault of rekmeans, {type(error).__name__}: {text} (--debug: where)"
+        if isinstance(error, USER_ERRORS)
+        else f"internal error in rekmeans, {type(error).__name__}: {text}. "
+        "Run again with --debug for the traceback."
     )
 
 
 def _one_line(text: str) -> str:
-    from ..analysis.number_format import printable_text
+    from .._text import printable_text
 
     return printable_text(" ".join(text.split()))
 
 
 def _show_warnings_as_lines() -> None:
-    """A warning of the library is one line on stderr; those of other libraries for their own
-    developers are none.
-    """
+    """Print warnings of the library as one line on stderr; ignore those meant for developers."""
     warnings.simplefilter("ignore")
     warnings.simplefilter("always", UserWarning)
     # columns are matched by name before
     warnings.filterwarnings("ignore", "X (does not have|has) .*feature names")
-    # the screen says it by column names
+    # the output says it with the options of the command line
     warnings.filterwarnings("ignore", ".*If these values are real, pass beyond=")
     warnings.showwarning = lambda message, *_: print(
         f"warning: {_one_line(str(message))}", file=sys.stderr

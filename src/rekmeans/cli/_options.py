@@ -1,4 +1,4 @@
-"""Arguments and options that several commands have."""
+"""Arguments and options of several commands."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-FLAG = " "  # stands where an option without a value would show its type
+FLAG = " "  # shown instead of the type of an option without a value
 # panels of the help
 METHOD = "Method"
 RUN = "Output and run"
@@ -18,7 +18,10 @@ BeyondName = Literal["ignore", "clip", "wrap"]
 
 TablePath = Annotated[
     Path,
-    typer.Argument(metavar="TABLE", help="csv, tsv, parquet, feather, npy, npz or libsvm file."),
+    typer.Argument(
+        metavar="TABLE",
+        help="csv, tsv, parquet, feather, npy, npz or libsvm file; folder or pattern of parquet.",
+    ),
 ]
 ModelPath = Annotated[
     Path, typer.Argument(metavar="MODEL", help="model.safetensors, as written by fit.")
@@ -27,27 +30,29 @@ Label = Annotated[
     str | None,
     typer.Option(
         metavar="COLUMN",
-        help="Known classes to compare with: never a feature. In npz and libsvm: y.",
+        help="Column of known classes to compare with; no feature. In npz, libsvm: y.",
     ),
 ]
 Drop = Annotated[
     list[str] | None,
-    typer.Option(metavar="COLUMN", help="A column to leave out; may be given again."),
+    typer.Option(metavar="COLUMN", help="A column to ignore; may be repeated."),
 ]
 Keep = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="COLUMN", help="A feature though it looks like an id; may be given again."
+        metavar="COLUMN", help="Use this column although it looks like an id; may be repeated."
     ),
 ]
 MaxColumns = Annotated[
     int,
-    typer.Option(min=1, metavar="NUMBER", help="More columns are taken for damage, and refused."),
+    typer.Option(
+        min=1, metavar="NUMBER", help="Reject files with more columns (usually a wrong separator)."
+    ),
 ]
 Threads = Annotated[
     int | None,
     typer.Option(
-        min=1, rich_help_panel=RUN, help="Threads; all by default. The answer is the same."
+        min=1, rich_help_panel=RUN, help="Threads; all by default. The result is the same."
     ),
 ]
 Memory = Annotated[
@@ -55,13 +60,13 @@ Memory = Annotated[
     typer.Option(
         metavar="SIZE",
         rich_help_panel=RUN,
-        help="Read parquet or npy in blocks within so much: 2GB.",
+        help="Read the table in blocks within this much memory, such as 2GB.",
     ),
 ]
 Csv = Annotated[
     bool,
     typer.Option(
-        "--csv", metavar=FLAG, rich_help_panel=RUN, help="Write labels as csv, not as parquet."
+        "--csv", metavar=FLAG, rich_help_panel=RUN, help="Write labels as csv instead of parquet."
     ),
 ]
 Json = Annotated[
@@ -71,11 +76,14 @@ Json = Annotated[
     ),
 ]
 Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", metavar=FLAG, rich_help_panel=RUN, help="No bar, no table.")
+    bool,
+    typer.Option(
+        "--quiet", "-q", metavar=FLAG, rich_help_panel=RUN, help="No progress bar, no tables."
+    ),
 ]
 Debug = Annotated[
     bool,
     typer.Option(
-        "--debug", metavar=FLAG, rich_help_panel=RUN, help="Show where an error came from."
+        "--debug", metavar=FLAG, rich_help_panel=RUN, help="Show the traceback of an error."
     ),
 ]

@@ -15,9 +15,7 @@ from .plugin import is_watched
 
 
 class Bar:
-    """A bar that fills as fewer rows change their label: a pass that changes the label of no row is
-    the last.
-    """
+    """A bar that fills as fewer rows change their label; the last pass changes none."""
 
     def __init__(self, progress: Progress | None) -> None:
         self.progress = progress
@@ -25,16 +23,14 @@ class Bar:
         self.task = None if progress is None else progress.add_task("", total=None, note="")
 
     def show_step(self, what: str) -> None:
-        """Name what goes on now."""
+        """Show the name of the current step."""
         if self.progress is not None and self.task is not None:
             self.note = ""
             self.progress.reset(self.task, description=escape(what), total=None, note="")
 
     @contextmanager
     def show_passes(self) -> Iterator[None]:
-        """Show each pass of the fits inside, and how far tables are read; without a terminal
-        nothing is watched.
-        """
+        """Show each pass of the fits inside, and the rows read; nothing without a terminal."""
         if self.progress is None:
             yield
             return
@@ -42,9 +38,7 @@ class Bar:
             yield
 
     def _show_reading(self, n_done: int, n_all: int | None, what: str) -> None:
-        """The rows read of a table that is not in memory, or the partitions that a cluster is done
-        with.
-        """
+        """Show the rows read of a table in blocks, or the partitions that a cluster finished."""
         of_all = "" if n_all is None else f" of {n_all:,}"
         if self.progress is not None and self.task is not None:
             self.progress.update(self.task, note=f"{self.note}  {what} {n_done:,}{of_all}".strip())
@@ -68,7 +62,7 @@ class Bar:
 
 @contextmanager
 def progress_bar(quiet: bool) -> Iterator[Bar]:
-    """A bar on stderr, if that is a terminal and may be written to."""
+    """Show a bar on stderr if that is a terminal and --quiet is not set."""
     if not is_watched(quiet):
         yield Bar(None)
         return

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ..io.file_table import FileTable, name_list
+from .._text import name_list
 from ..scales.left_out import how_to_keep
+from ..table.file_table import FileTable
 from .plugin import print_lines, print_table
 
-N_FEATURES = 2  # that describe a cluster: more do not fit a line
+N_FEATURES = 2  # that describe a cluster; more do not fit a line
 NEAR_MIDDLE = 0.01  # of a column's unit; a centre nearer to the mean is neither high nor low
 NOTHING = "\N{EN DASH}"
 
@@ -53,15 +54,16 @@ def print_shares(sizes: Sequence[int]) -> None:
 
 
 def share_rows(sizes: Sequence[int]) -> list[list[str]]:
-    """Number, rows and share of each cluster."""
+    """Return the number, the rows and the share of each cluster."""
     return [
         [f"{c}", f"{size:,}", f"{size / max(1, sum(sizes)):.1%}"] for c, size in enumerate(sizes)
     ]
 
 
 def _distinctive_features(model: Any, table: FileTable, sizes: Sequence[int], c: int) -> str:
-    """The features whose centre lies farthest from the mean of all rows', high or low; a lone
-    cluster has none.
+    """Return the features whose centre lies farthest from the mean, high or low.
+
+    A single cluster has none.
     """
     if len(model.cluster_centers_) == 1:
         return NOTHING

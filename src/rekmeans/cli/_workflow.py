@@ -1,6 +1,4 @@
-"""What the commands share: the table for a model, the summary of both, names of outputs, refusals
-before any work.
-"""
+"""Shared by the commands: the table of a model, the summary of both, names of outputs."""
 
 from __future__ import annotations
 
@@ -14,15 +12,18 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..io.file_table import ColumnSelection, FileTable, name_list
-from ..io.model_file import load
-from ..io.read import read_table_file
+from .._text import name_list
+from ..export.model_file import load
+from ..io.file_names import is_pattern, is_several_files, table_files, would_read
+from ..io.selection import ColumnSelection
 from ..machine_memory import machine_memory, size_text
-from ..table.file_names import is_pattern, is_several_files, table_files, would_read
+from ..table.file_table import FileTable, read_table_file
+from ..table.inference import with_only
+from . import stream
 
 
 def load_wine_table() -> FileTable:
-    """Wine of three cultivars: 178 rows, 13 measurements."""
+    """Return the wine data: three cultivars, 178 rows, 13 measurements."""
     from sklearn.datasets import load_wine
 
     wine = load_wine()
@@ -31,59 +32,87 @@ def load_wine_table() -> FileTable:
 
 
 def load_clusterer(path: Path) -> Any:
-    """The clusterer in a model file."""
+    """Return the clusterer in a model file."""
     model = load(path)
     if not hasattr(model, "centroids_"):
         raise ValueError(
-            f"{path} holds a {type(model).__name__}, which has no clusters: use a model that fit "
-            f"wrote."
+            f"{path} holds a {type(model).__name__}, which has no clusters. Use a model "
+            f"written by rekmeans fit."
         )
     return model
 
 
-def read_table_of_model(model: Any, path: Path, selection: ColumnSelection) -> FileTable:
-    """The model's columns of a table."""
-    names = getattr(model, "feature_names_in_", None)
-    only = None if names is None else tuple(name for name in names if name != selection.label)
-    table = read_table_file(path, replace(selection, only=only, is_of_model=True))
+def check_has_report(model: Any) -> None:
+    """Raise ValueError unless a report supports this model."""
+    from ..analysis import summary
+
+    try:
+        summary.check_has_report(model)
+    except TypeError as error:
+        raise ValueError(str(error)) from error
+
+
+def read_table(
+    path: Path,
+    selection: ColumnSelection,
+    memory: str | None,
+    *,
+    model: Any = None,
+    checks_text: bool = True,
+) -> FileTable:
+    """Return a table in memory or in blocks; the model's columns of it, if one is given."""
+    in_blocks = stream.is_streamed(path, memory, None)
+    if in_blocks:
+        stream.refuse_unstreamed(path, selection)
+        if path.suffix in stream.ARRAYS and not is_several_files(path):
+            return stream.array_table(path)
+    schema = getattr(model, "schema_", None)
+    if schema is not None and schema.has_names:
+        selection = replace(selection, is_of_model=True, drop=())
+    elif model is not None:
+        schema = None
+        names = getattr(model, "feature_names_in_", None)
+        only = None if names is None else [name for name in names if name != selection.label]
+        selection = with_only(selection, only)
+    table = read_table_file(path, selection, schema, in_blocks=in_blocks, checks_text=checks_text)
+    return table if model is None else _with_width_of_model(table, path, model)
+
+
+def _with_width_of_model(table: FileTable, path: Path, model: Any) -> FileTable:
+    """Return a table that has the number of columns of the model."""
+    n = len(table.names)
     # the file has no cell in the last columns
-    if sparse.issparse(table.X) and table.X.shape[1] < model.n_features_in_:
-        table.X.resize((table.X.shape[0], model.n_features_in_))
-    if table.X.shape[1] != model.n_features_in_:
+    if sparse.issparse(table.cells) and n < model.n_features_in_:
+        table.cells.resize((table.cells.shape[0], model.n_features_in_))
+        n = model.n_features_in_
+    if n != model.n_features_in_:
         raise ValueError(
-            f"{path.name} must have the {model.n_features_in_} columns of the model, got "
-            f"{table.X.shape[1]} "
-            f"({name_list(table.names)}): leave others out with --drop."
+            f"{path.name} must have the {model.n_features_in_} columns of the model, got {n} "
+            f"({name_list(table.names)}). Drop others with --drop."
         )
     return table
 
 
 def summarize(model: Any, table: FileTable, title: str) -> dict[str, Any]:
-    """The summary of the report, with the columns that the file skipped and what was done to it."""
+    """Return the summary of the report, with skipped columns and what was done to the cells."""
     from ..analysis.summary import summary  # after the fit, which needs the memory more
 
     y = None
     if table.y is not None:
         y = np.ma.masked_array(np.array([*table.classes, ""])[table.y], table.y < 0)
     reading = {"skipped": table.skipped, "reading": table.notes}
-    return summary(model, table.X, names=list(table.names), y=y, title=title) | reading
+    return summary(model, table.cells, names=list(table.names), y=y, title=title) | reading
 
 
 def write_report(path: Path, summary: dict[str, Any]) -> None:
-    """Write the page of a summary."""
+    """Write the report of a summary."""
     from ..html_report.html import render_page
 
     path.write_text(render_page(summary), encoding="utf-8")
 
 
-def set_feature_names(model: Any, table: FileTable) -> None:
-    """Give the model the names of the file, which the rows alone do not have."""
-    if table.has_names:
-        model.feature_names_in_ = np.array(table.names, dtype=object)
-
-
 def fit_result(model: Any, table: FileTable, summary: dict[str, Any]) -> dict[str, Any]:
-    """What a fit gave, for machines."""
+    """Return the result of a fit as plain values."""
     return {
         "rows": len(model.labels_),
         "columns": list(table.names),
@@ -101,14 +130,12 @@ def fit_result(model: Any, table: FileTable, summary: dict[str, Any]) -> dict[st
 
 
 def table_stem(path: Path) -> str:
-    """The name without its endings, .csv.gz too."""
+    """Return the name of a file without its endings, also without .csv.gz."""
     return path.stem.removesuffix(".csv").removesuffix(".tsv")
 
 
 def place_beside(table: Path, ending: str) -> Path:
-    """The name of an output beside a table; beside the folder where the table is a folder or a
-    pattern of files.
-    """
+    """Return the path of an output beside a table, or beside its folder."""
     whole = table
     while is_pattern(whole):
         whole = whole.parent
@@ -120,19 +147,17 @@ def place_beside(table: Path, ending: str) -> Path:
 
 
 def labels_ending(csv: bool) -> str:
-    """How the name of a labels file ends: .csv where --csv is given or pyarrow is missing."""
+    """Return the ending of a labels file: .csv with --csv or without pyarrow."""
     return ".csv" if csv or find_spec("pyarrow") is None else ".parquet"
 
 
 def refuse_other_endings(path: Path, *endings: str) -> None:
     if path.suffix not in endings:
-        raise ValueError(f"--out must end in {' or '.join(endings)}; got {path.name}.")
+        raise ValueError(f"--out must end in {' or '.join(endings)}, got {path.name}.")
 
 
 def refuse_overwriting(paths: Iterable[Path], *sources: Path | None) -> None:
-    """Refuse to write over a file that the command reads, or where a folder or a pattern would read
-    it next time.
-    """
+    """Raise an error for an output that the command reads, or would read the next time."""
     given = [source for source in sources if source is not None]
     read = {
         _file_number(Path(file))
@@ -143,43 +168,43 @@ def refuse_overwriting(paths: Iterable[Path], *sources: Path | None) -> None:
     for path in paths:
         if path.exists() and _file_number(path) in read:
             raise ValueError(
-                f"{path} is both read and written: name another --out, or rename the file."
+                f"{path} is both read and written. Pass another --out, or rename the file."
             )
         for source in given:
             if is_several_files(source) and would_read(source, path):
                 raise ValueError(
-                    f"{path} would belong to the table {source} next time: name an --out elsewhere."
+                    f"{path} would belong to the table {source} next time. Pass an --out elsewhere."
                 )
 
 
 def _file_number(path: Path) -> tuple[int, int]:
-    """What is the same for all names of a file."""
+    """Return the numbers that identify a file under all its names."""
     state = path.stat()
     return state.st_dev, state.st_ino
 
 
 @contextmanager
 def explain_memory(name: str, table: FileTable) -> Iterator[None]:
-    """A table that fits into memory, but not with what is made of it, is named with its size."""
+    """Add the size of the table to an error of a fit that does not fit into memory."""
     try:
         yield
     except MemoryError as error:
-        n, d = table.X.shape
-        reason = str(error).rstrip(".") or "no more memory is given"
+        n, d = getattr(table.X, "shape", (0, len(table.names)))
+        reason = str(error).rstrip(".") or "no memory is left"
         raise MemoryError(
-            f"{name} ({n:,} rows, {d:,} columns) takes more memory than this machine gives, at "
-            f"most "
-            f"{size_text(machine_memory())} ({reason}): use fewer rows or columns (--drop)."
+            f"{name} ({n:,} rows, {d:,} columns) needs more memory than this machine has, "
+            f"{size_text(machine_memory())} ({reason}). Use fewer rows or columns (--drop), or "
+            f"read it in blocks (--memory 2GB)."
         ) from error
 
 
 @contextmanager
 def note_earlier_outputs(place: Path) -> Iterator[None]:
-    """An error while outputs are written says where, and that the earlier ones are unchanged."""
+    """Add the place to an error while outputs are written; earlier outputs are unchanged."""
     try:
         yield
     except OSError as error:
         if error.strerror and error.filename is None:
             error.filename = str(place)
-        error.add_note("earlier outputs are as they were")
+        error.add_note("earlier outputs are unchanged")
         raise

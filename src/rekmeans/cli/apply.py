@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..io import MOST_COLUMNS
+from ..io import MAX_COLUMNS
 from ._options import (
     FLAG,
     RUN,
@@ -37,7 +37,7 @@ def predict(
         ),
     ] = None,
     drop: Drop = None,
-    max_columns: MaxColumns = MOST_COLUMNS,
+    max_columns: MaxColumns = MAX_COLUMNS,
     threads: Threads = None,
     memory: Memory = None,
     csv: Csv = False,
@@ -47,11 +47,11 @@ def predict(
 ) -> None:
     """Label the rows of another table by a fitted model.
 
-    The model's columns are taken by name, in any order; others are ignored.
-    The columns of a table without names are taken in their order.
+    Columns are selected by name, in any order; others are ignored. In a table
+    without names they are selected by position.
     """
     # imported here, so that --help does not wait for NumPy and scikit-learn
-    from ..io.file_table import ColumnSelection
+    from ..io.selection import ColumnSelection
     from .applying import predict_table
 
     selection = ColumnSelection(drop=tuple(drop or ()), max_columns=max_columns)
@@ -79,7 +79,7 @@ def report(
     ] = None,
     label: Label = None,
     drop: Drop = None,
-    max_columns: MaxColumns = MOST_COLUMNS,
+    max_columns: MaxColumns = MAX_COLUMNS,
     memory: Memory = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -87,7 +87,7 @@ def report(
 ) -> None:
     """Write the report of a fitted model on any table with its columns."""
     # imported here, so that --help does not wait for NumPy and scikit-learn
-    from ..io.file_table import ColumnSelection
+    from ..io.selection import ColumnSelection
     from .applying import report_table
 
     selection = ColumnSelection(label, tuple(drop or ()), max_columns=max_columns)

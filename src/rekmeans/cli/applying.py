@@ -1,19 +1,18 @@
-"""rekmeans predict, report and export: a fitted model on another table, or in another format."""
+"""The work of `rekmeans predict`, `report` and `export`."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ..atomic import atomic_write, refuse_unwritable
-from ..io.file_table import ColumnSelection, FileTable
+from ..export.model_file import load
+from ..export.onnx import to_onnx
 from ..io.labels import write_label_blocks, write_labels
-from ..io.model_file import load
-from ..io.onnx import to_onnx
+from ..io.selection import ColumnSelection
 from . import _results, _workflow, plugin, stream
-from ._progress import Bar, progress_bar
+from ._progress import progress_bar
 
 
 def predict_table(
@@ -35,43 +34,37 @@ def predict_table(
     _workflow.refuse_overwriting([path], table, model)
     clusterer = _workflow.load_clusterer(model).set_params(n_threads=n_threads, memory_limit=memory)
     with progress_bar(quiet) as bar:
-        bar.show_step("labelling")
+        bar.show_step("computing labels")
+        # a text column of one block may have no numbers: blocks are read once, so not checked
+        rows = _workflow.read_table(table, selection, memory, model=clusterer, checks_text=False)
+        sizes = np.zeros(len(clusterer.centroids_), np.int64)
         if stream.is_streamed(table, memory, None):
-            rows, sizes = _label_stream(clusterer, table, selection, path, bar)
+            blocks = stream.predict_blocks(clusterer, rows.X, rows.names, sizes)
+            with (
+                bar.show_passes(),
+                _workflow.note_earlier_outputs(path),
+                atomic_write(path) as part,
+            ):
+                write_label_blocks(part, rows.label_blocks_of_file(blocks))
         else:
-            rows = _workflow.read_table_of_model(clusterer, table, selection)
             with _workflow.explain_memory(table.name, rows):
                 labels = clusterer.predict(rows.X)
             with _workflow.note_earlier_outputs(path), atomic_write(path) as part:
                 write_labels(part, rows.labels_of_file(labels), rows.ids)
-            sizes = np.bincount(labels, minlength=len(clusterer.centroids_)).tolist()
+            sizes += np.bincount(labels, minlength=len(sizes))
     if as_json:
         result = {
             "command": "predict",
-            "rows": sum(sizes),
-            "sizes": sizes,
+            "rows": int(sizes.sum()),
+            "sizes": sizes.tolist(),
             "reading": rows.notes,
             "labels": str(path),
         }
         plugin.print_json(result)
     elif not quiet:
-        _results.print_shares(sizes)
+        _results.print_shares(sizes.tolist())
         _results.print_notes(rows)
         plugin.print_lines(f"labels: {path}")
-
-
-def _label_stream(
-    clusterer: Any, table: Path, selection: ColumnSelection, path: Path, bar: Bar
-) -> tuple[FileTable, list[int]]:
-    """The columns of a table whose rows are read and labelled a block at a time, and the sizes of
-    its clusters.
-    """
-    source, rows = stream.open_stream_of_model(clusterer, table, selection)
-    sizes = np.zeros(len(clusterer.centroids_), np.int64)
-    blocks = stream.predict_blocks(clusterer, source, rows.names, sizes)
-    with bar.show_passes(), _workflow.note_earlier_outputs(path), atomic_write(path) as part:
-        write_label_blocks(part, blocks)
-    return rows, sizes.tolist()
 
 
 def report_table(
@@ -91,12 +84,10 @@ def report_table(
     refuse_unwritable(path.parent)
     _workflow.refuse_overwriting([path], table, model)
     clusterer = _workflow.load_clusterer(model).set_params(memory_limit=memory)
+    _workflow.check_has_report(clusterer)
+    rows = _workflow.read_table(table, selection, memory, model=clusterer)
     if stream.is_streamed(table, memory, None):
-        rows = stream.describe_by_sample(
-            clusterer, *stream.open_stream_of_model(clusterer, table, selection)
-        )
-    else:
-        rows = _workflow.read_table_of_model(clusterer, table, selection)
+        rows = stream.describe_by_sample(clusterer, rows.X, rows)
     with _workflow.explain_memory(table.name, rows):
         summary = _workflow.summarize(clusterer, rows, table.name)
     with _workflow.note_earlier_outputs(path), atomic_write(path) as part:

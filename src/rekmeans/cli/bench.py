@@ -1,6 +1,4 @@
-"""A self-measurement against scikit-learn's KMeans: a first fit at the defaults of both, and the
-same clustering.
-"""
+"""A benchmark against scikit-learn's KMeans: a first fit with default parameters, and a race."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ MAP: dict[str, Any] = {"alpha": 0.9, "scale": "range", "beyond": "wrap"}
 
 
 class FirstFit(NamedTuple):
-    """Median seconds from a table to labels, and how well the labels are the drawn groups."""
+    """Median seconds from a table to labels, and the agreement of labels and true groups."""
 
     rows: int
     columns: int
@@ -49,7 +47,7 @@ class FirstFit(NamedTuple):
 
 
 class Race(NamedTuple):
-    """Median seconds of both on one size of table."""
+    """Median seconds of both libraries on one size of table."""
 
     rows: int
     columns: int
@@ -62,9 +60,7 @@ class Race(NamedTuple):
 
 
 def first_fits(show_step: Callable[[str], None] = lambda what: None) -> Iterator[FirstFit]:
-    """One first fit for each size: all parameters but the number of clusters at their defaults,
-    scaling included.
-    """
+    """Yield one first fit for each size, scaling included, with default parameters except k."""
     for n, d, k in FIRST_SIZES:
         show_step(f"a first fit of {n:,} rows, {d} columns, {k} clusters")
         X, groups = make_blobs(n, d, centers=k, cluster_std=4.0, random_state=0)
@@ -78,7 +74,7 @@ def first_fits(show_step: Callable[[str], None] = lambda what: None) -> Iterator
 
 
 def races(show_step: Callable[[str], None] = lambda what: None) -> Iterator[Race]:
-    """One race for each size; the mapping is in our time, and free for scikit-learn."""
+    """Yield one race for each size; mapping counts in our time, not in that of scikit-learn."""
     for n, d, k in SIZES:
         show_step(f"{n:,} rows, {d} columns, {k} clusters")
         X = make_blobs(n, d, centers=k, cluster_std=4.0, random_state=0)[0].astype(np.float32)
@@ -94,7 +90,7 @@ def races(show_step: Callable[[str], None] = lambda what: None) -> Iterator[Race
 
 
 def race(ours: Any, X: Array, theirs: Any, F: Array) -> Race:
-    """Both fitted in turn, again and again while there is time."""
+    """Fit both in turn, repeatedly while there is time."""
     seconds = _alternate(ours, X, theirs, F, BUDGET / len(SIZES))
     same = float((ours.labels_ == theirs.labels_).mean())
     n, d = X.shape
@@ -104,7 +100,7 @@ def race(ours: Any, X: Array, theirs: Any, F: Array) -> Race:
 def _alternate(
     ours: Any, X: Array, theirs: Any, F: Array, budget: float
 ) -> list[tuple[float, float]]:
-    """Seconds of theirs and of ours, round by round."""
+    """Return the seconds of theirs and of ours, round by round."""
     for model, rows in ((ours, X), (theirs, F)):
         model.fit(rows)  # starts thread pools; not timed
     seconds: list[tuple[float, float]] = []
@@ -115,7 +111,7 @@ def _alternate(
 
 
 def _medians(seconds: list[tuple[float, float]]) -> tuple[float, float]:
-    """Of theirs, and of ours."""
+    """Return the medians of theirs and of ours."""
     theirs, ours = zip(*seconds, strict=True)
     return median(theirs), median(ours)
 
@@ -127,7 +123,7 @@ def _seconds(model: Any, rows: Array) -> float:
 
 
 def machine() -> str:
-    """The machine and the versions that were measured."""
+    """Return the machine and the versions that were measured."""
     known = Path("/proc/cpuinfo")
     lines = known.read_text().splitlines() if known.exists() else []
     names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]

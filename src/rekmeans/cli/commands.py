@@ -1,6 +1,4 @@
-"""The command `rekmeans`: its own commands, and those of other packages, found through entry
-points.
-"""
+"""The command `rekmeans`: its commands, and those of other packages from entry points."""
 
 from __future__ import annotations
 
@@ -16,6 +14,7 @@ from .. import __version__
 from ._options import FLAG
 from .apply import export, predict, report
 from .fit import fit
+from .inspect import inspect
 from .machine import bench, engines
 from .plugin import print_lines
 
@@ -24,9 +23,7 @@ ANYTHING = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 
 class PluginGroup(TyperGroup):
-    """Commands of which some come from entry points; these are imported when one is called or the
-    help is shown.
-    """
+    """Commands, some from entry points, which are imported when called or for the help."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         self._add_plugins(entry_points(group=GROUP))
@@ -44,7 +41,7 @@ class PluginGroup(TyperGroup):
 
 
 def _plugin_command(plugin: EntryPoint) -> Any:
-    """The command of an entry point; where it cannot be imported, one that says why."""
+    """Return the command of an entry point, or one that reports why it cannot be imported."""
     alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
     try:
         alone.command(plugin.name)(plugin.load())
@@ -76,7 +73,7 @@ def _print_version(asked: bool) -> None:
 
 
 @app.callback(
-    epilog="Exit status: 0 done · 2 wrong usage or bad data, one sentence says what · 130 stopped "
+    epilog="Exit status: 0 done · 2 wrong usage or bad data, with an error message · 130 stopped "
     "by Ctrl-C."
 )
 def rekmeans(
@@ -92,13 +89,14 @@ def rekmeans(
     [bold]rekmeans fit --demo[/]                       try it without a file
     [bold]rekmeans fit wine.csv -k 3[/]                cluster a table into three
     [bold]rekmeans fit wine.csv -k 3 --label class[/]  score it by known classes
+    [bold]rekmeans inspect wine.csv[/]                 show how each column is read
     [bold]rekmeans predict wine-rekmeans/model.safetensors new.csv[/]
 
     A fit writes a folder beside the table, NAME-rekmeans: open its report.html.
-    Numeric columns are used, others are named and skipped. Missing values and
+    Numeric columns are used, others are skipped with a note. Missing values and
     gross errors may stay in the table.
     """
 
 
-for command in (fit, predict, report, export, engines, bench):
+for command in (fit, inspect, predict, report, export, engines, bench):
     app.command()(command)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..io import MOST_COLUMNS
+from ..io import MAX_COLUMNS
 from ._options import (
     FLAG,
     METHOD,
@@ -50,18 +50,18 @@ def fit(
     ] = "rek",
     scale: Annotated[
         ScaleName,
-        typer.Option(rich_help_panel=METHOD, help="What a unit of a feature is."),
+        typer.Option(rich_help_panel=METHOD, help="How the unit of a feature is found."),
     ] = "robust",
     beyond: Annotated[
         BeyondName,
         typer.Option(
-            rich_help_panel=METHOD, help="What a value far outside its column's range does."
+            rich_help_panel=METHOD, help="Treatment of values far outside the range of a column."
         ),
     ] = "ignore",
     label: Label = None,
     drop: Drop = None,
     keep: Keep = None,
-    max_columns: MaxColumns = MOST_COLUMNS,
+    max_columns: MaxColumns = MAX_COLUMNS,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -72,7 +72,7 @@ def fit(
     ] = None,
     seed: Annotated[int, typer.Option(rich_help_panel=METHOD, help="Seed of the starts.")] = 0,
     starts: Annotated[
-        int | None, typer.Option(rich_help_panel=METHOD, help="Starts, of which the best is kept.")
+        int | None, typer.Option(rich_help_panel=METHOD, help="Number of starts; the best is kept.")
     ] = None,
     threads: Threads = None,
     memory: Memory = None,
@@ -81,7 +81,7 @@ def fit(
         typer.Option(
             metavar="FILE",
             rich_help_panel=RUN,
-            help="Where a fit that is killed goes on when called again.",
+            help="File from which an interrupted fit continues.",
         ),
     ] = None,
     cluster: Annotated[
@@ -118,7 +118,7 @@ def fit(
     summary.json: all of them, or none.
     """
     # imported here, so that --help does not wait for NumPy and scikit-learn
-    from ..io.file_table import ColumnSelection
+    from ..io.selection import ColumnSelection
     from .fitting import Method, Screen, fit_table
 
     fit_table(

@@ -1,20 +1,21 @@
-"""rekmeans fit: a table -> labels, model, summary and report in a folder."""
+"""The work of `rekmeans fit`: labels, model, summary and report of a table in a folder."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._text import name_list
 from ..atomic import atomic_writes, refuse_unwritable, sha256_digest
 from ..estimators import EulerKMeans, RectifiedEulerKMeans
-from ..io.file_table import ColumnSelection, FileTable, name_list
+from ..export.model_file import save
 from ..io.labels import write_labels
-from ..io.model_file import save
-from ..io.read import read_table_file
+from ..io.selection import ColumnSelection
+from ..table.file_table import FileTable
 from . import _results, _workflow, plugin, stream
 from ._options import BeyondName, MethodName, ScaleName
 from ._progress import progress_bar
@@ -23,7 +24,7 @@ METHODS = {"rek": RectifiedEulerKMeans, "eulerk": EulerKMeans}
 
 
 class Screen(NamedTuple):
-    """What a command prints: JSON, nothing, or tables."""
+    """The output of a command: JSON, nothing, or tables."""
 
     as_json: bool
     quiet: bool
@@ -31,7 +32,7 @@ class Screen(NamedTuple):
 
 @dataclass(frozen=True)
 class Method:
-    """What the model of a fit is made of."""
+    """The parameters of the model."""
 
     n_clusters: int | None
     alpha: float
@@ -45,7 +46,7 @@ class Method:
     checkpoint: Path | None = None
 
     def make_model(self, table: FileTable) -> Any:
-        """The clusterer; without a number of clusters it has as many as the table has classes."""
+        """Return the clusterer; by default it has as many clusters as the table has classes."""
         return METHODS[self.name](
             len(table.classes) if self.n_clusters is None else self.n_clusters,
             alpha=self.alpha,
@@ -76,11 +77,9 @@ class Outputs:
         return [self.labels, self.model, *report, self.summary]
 
     def write(self, model: Any, table: FileTable, summary: dict[str, Any]) -> None:
-        """All files, the summary last, with SHA-256 digests of the others; a new folder appears
-        with all of them.
+        """Write all files or none; the summary has SHA-256 digests of the others.
 
-        Labels of an earlier fit in the other format and, without a report, its report are removed,
-        as they would be mistaken for those of this fit.
+        Labels of an earlier fit in the other format are removed, and its report if none is written.
         """
         is_second = self.model.exists()
         with _workflow.note_earlier_outputs(self.model.parent), atomic_writes(self.paths) as parts:
@@ -115,37 +114,31 @@ def fit_table(
 ) -> None:
     """Fit a table, write the outputs and print the clusters."""
     _refuse_usage(table, method.n_clusters, selection, demo, cluster)
-    report_libraries = ("jinja2", "matplotlib") if with_report else ()
-    plugin.refuse_missing_libraries("safetensors", *report_libraries)
+    if with_report:
+        plugin.refuse_missing_libraries("jinja2", "matplotlib")
     outputs = _outputs(table, out, csv, with_report)
     refuse_unwritable(outputs.model.parent)
     _workflow.refuse_overwriting(outputs.paths, table)
-    is_large = stream.is_streamed(table, method.memory, cluster)
-    if table is not None and is_large:
+    if cluster is not None and table is not None:
         stream.refuse_unstreamed(table, selection, cluster)
     with progress_bar(screen.quiet) as bar, stream.use_cluster(cluster):
         bar.show_step("reading")
-        if table is not None and is_large:
-            source, rows = stream.open_stream(table, selection, cluster)
-        else:
-            rows = (
-                _workflow.load_wine_table() if table is None else read_table_file(table, selection)
-            )
-            source = rows.X
+        source, rows = _read_input(table, selection, method.memory, cluster)
         model = method.make_model(rows)
         bar.show_step("choosing starts")
         title = "wine" if table is None else table.name
         with _workflow.explain_memory(title, rows):
             with bar.show_passes():
                 model.fit(source)
-            if is_large:
-                rows = stream.describe_by_sample(model, source, rows)
+            columns = rows
+            if stream.is_streamed(table, method.memory, cluster):
+                columns = _fitted_columns(model, rows)
+                rows = stream.describe_by_sample(model, source, columns)
                 model.labels_ = np.asarray(model.labels_)
-            bar.show_step("looking at the clusters")
+            bar.show_step("summarizing")
             summary = _workflow.summarize(model, rows, title)
-        _workflow.set_feature_names(model, rows)
         bar.show_step("writing")
-        outputs.write(model, rows, summary)
+        outputs.write(model, columns, summary)
     result = _workflow.fit_result(model, rows, summary)
     if screen.as_json:
         plugin.print_json(
@@ -161,6 +154,27 @@ def fit_table(
             plugin.print_lines(f"written to {outputs.model.parent}: {others}")
 
 
+def _read_input(
+    table: Path | None, selection: ColumnSelection, memory: str | None, cluster: str | None
+) -> tuple[Any, FileTable]:
+    """Return what the model is fitted to, and the table without rows that are elsewhere."""
+    if table is None:
+        wine = _workflow.load_wine_table()
+        return wine, wine
+    if cluster is not None:
+        return stream.open_collection(table, selection), FileTable(None, [])
+    rows = _workflow.read_table(table, selection, memory)
+    return rows, rows
+
+
+def _fitted_columns(model: Any, rows: FileTable) -> FileTable:
+    """Return the table with the columns of the model; a cluster finds them during the fit."""
+    schema = getattr(model, "schema_", None)
+    if rows.names or schema is None:
+        return rows
+    return replace(rows, names=schema.feature_names, skipped=schema.skipped_columns, schema=schema)
+
+
 def _refuse_usage(
     table: Path | None,
     n_clusters: int | None,
@@ -172,16 +186,16 @@ def _refuse_usage(
         table is not None or selection.label or selection.drop or selection.keep or cluster
     ):
         raise ValueError(
-            "--demo brings its own table: leave out TABLE, --label, --drop, --keep and --cluster."
+            "--demo has its own table. Drop TABLE, --label, --drop, --keep and --cluster."
         )
     if not demo and table is None:
-        raise ValueError("name a TABLE to cluster, or try --demo.")
+        raise ValueError("no TABLE is given. Pass a file, or try --demo.")
     if not demo and n_clusters is None:
-        raise ValueError("give the number of clusters, for example -k 3.")
+        raise ValueError("the number of clusters is missing. Pass it, for example -k 3.")
 
 
 def _outputs(table: Path | None, out: Path | None, csv: bool, with_report: bool) -> Outputs:
-    """The files of a fit in the folder given, or in NAME-rekmeans beside the table."""
+    """Return the files of a fit, by default in NAME-rekmeans beside the table."""
     beside = Path("demo-rekmeans") if table is None else _workflow.place_beside(table, "-rekmeans")
     folder = out or beside
     return Outputs(

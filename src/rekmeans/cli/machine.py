@@ -1,4 +1,4 @@
-"""rekmeans engines and bench: where a fit can run on this machine, and how fast."""
+"""`rekmeans engines` and `bench`: where a fit can run on this machine, and how fast."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ._options import Debug, Json, Quiet
 
 
 def engines(as_json: Json = False, debug: Debug = False) -> None:
-    """Say where a fit can run here, and if not, why."""
+    """List the engines, and what is missing for those that are not available."""
     descriptions = describe_engines()
     if as_json:
         plugin.print_json({"command": "engines", "engines": descriptions})
@@ -18,7 +18,7 @@ def engines(as_json: Json = False, debug: Debug = False) -> None:
 
 
 def describe_engines() -> dict[str, str]:
-    """What each engine is here, or how to get it."""
+    """Return the description of each engine, or how to install it."""
     # imported here, so that --help does not wait for NumPy and scikit-learn
     from ..engines import ENGINES
 
@@ -72,7 +72,7 @@ def bench(as_json: Json = False, quiet: Quiet = False, debug: Debug = False) -> 
 
 
 def _first_fit_cells(first: Any) -> list[str]:
-    """A first fit as cells of the table."""
+    """Return a first fit as cells of the table."""
     return [
         *(f"{count:,}" for count in (first.rows, first.columns, first.clusters)),
         *(f"{seconds:.4f}" for seconds in (first.sklearn, first.rekmeans)),
@@ -82,7 +82,7 @@ def _first_fit_cells(first: Any) -> list[str]:
 
 
 def _race_cells(race: Any) -> list[str]:
-    """A race as cells of the table."""
+    """Return a race as cells of the table."""
     return [
         *(f"{count:,}" for count in (race.rows, race.columns, race.clusters, race.passes)),
         *(f"{seconds:.3f}" for seconds in (race.sklearn, race.rekmeans)),

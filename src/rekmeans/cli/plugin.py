@@ -1,4 +1,4 @@
-"""What commands share, those of other packages too: printed output, required libraries, options.
+"""Shared by all commands, also of other packages: printed output, required libraries, options.
 
 The entry point group `rekmeans.commands` names the function of a command of another package. This
 module imports no NumPy, so that --help is quick.
@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..analysis.number_format import printable_text
+from .._text import printable_text
 from ._options import FLAG, RUN, Debug, Json, Quiet
 
 __all__ = [
@@ -35,14 +35,14 @@ __all__ = [
 
 
 class PipeConsole(Console):
-    """A console whose reader may go away, as in `| head`: rich itself would leave with status 1."""
+    """A console whose reader may close the pipe, as in `| head`; rich would exit with status 1."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
 
 
 def is_watched(quiet: bool) -> bool:
-    """Whether progress can be shown: stderr is a terminal, and --quiet is not given."""
+    """Return whether progress is shown: stderr is a terminal, and --quiet is not set."""
     return not quiet and sys.stderr.isatty()
 
 
@@ -70,6 +70,6 @@ def print_json(result: dict[str, Any]) -> None:
 
 
 def refuse_missing_libraries(*libraries: str) -> None:
-    """Say before a long fit, not after it, that its outputs cannot be made."""
+    """Raise an error before a long fit if the libraries for its outputs are missing."""
     if missing := [name for name in libraries if find_spec(name) is None]:
         raise ImportError(f"this command needs {', '.join(missing)}: pip install 'rekmeans[cli]'.")

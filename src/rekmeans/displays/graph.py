@@ -13,9 +13,9 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from .._grid import Array
+from .._text import shorten_name
 from ..analysis.columns import column_names
 from ..analysis.fit_analysis import MAX_ROWS_DRAWN
-from ..analysis.number_format import shorten_name
 from ..table.refusals import read_table
 from ._style import BACKGROUND, COLOURS, FAINT, SOFT
 

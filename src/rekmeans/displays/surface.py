@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._grid import GRID, Array
+from .._text import shorten_name
 from ..analysis.columns import column_names
 from ..analysis.fit_analysis import FitAnalysis, analyse_fit
-from ..analysis.number_format import shorten_name
 from ..surfaces import mean_surface, rectified_surface
 from ._style import SOFT, cluster_colour, cluster_marker, draw_numbered_mark, rgb
 

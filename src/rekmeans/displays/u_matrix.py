@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .._grid import Array
-from ..analysis.number_format import shorten_name
+from .._text import shorten_name
 from ..engines import host_values
 from ._style import BACKGROUND, SOFT, cluster_colour, cluster_marker
 

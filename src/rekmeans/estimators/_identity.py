@@ -15,7 +15,7 @@ import numpy as np
 from ..checkpoint import FitLimits
 from .placement import Placement
 
-WITHOUT_INFLUENCE = (
+NOT_COMPARED = (
     "checkpoint",
     "verbose",
     "n_threads",
@@ -51,7 +51,7 @@ def fit_identity(estimator: Any, placed: Placement) -> dict[str, str]:
     parameters = {
         name: _value_text(value)
         for name, value in estimator.get_params(deep=False).items()
-        if name not in WITHOUT_INFLUENCE
+        if name not in NOT_COMPARED
     }
     if not isinstance(estimator.random_state, numbers.Integral):
         parameters["random_state"] = "not an integer"

@@ -266,10 +266,8 @@ def _check_kernel_with_covariance(name: str, value: Any) -> None:
     )
 
 
-def _check_init(name: str, value: Any) -> None:
-    """Raise ValueError for None; names are checked later, since they depend on the kernel."""
-    if value is None:
-        raise ValueError(f"{name} must be a name, a callable or an array of numbers; got None.")
+def _check_later(name: str, value: Any) -> None:
+    """Accept any value: names of starts depend on the kernel, and arrays on the columns of X."""
 
 
 def _check_verbose(name: str, value: Any) -> None:
@@ -282,6 +280,7 @@ _EXPONENT = partial(check_real, above=1, maximum=MAX_EXPONENT)
 
 CHECKS: dict[str, Check] = {
     "n_clusters": check_int,
+    "init": _check_later,
     "grid": check_grid,
     "kernel": _check_kernel,
     "kernel/covariance": _check_kernel_with_covariance,
@@ -299,7 +298,6 @@ CHECKS: dict[str, Check] = {
     "scale": _one_of(SCALES),
     "beyond": _one_of(BEYOND),
     "beyond/covariance": _one_of(("clip", "wrap")),
-    "init": _check_init,
     "n_init": _or_auto(check_int),
     "max_iter": check_int,
     "tol": _NOT_NEGATIVE,
@@ -425,20 +423,23 @@ X : table of shape (n_samples, n_features)
     Rows with the features of the fit, of any type that `fit` accepts.
 X/fit : table of shape (n_samples, n_features)
     Rows to cluster. NaN and null are missing values. In memory: a NumPy array, a SciPy sparse
-    matrix, a pandas, polars or pyarrow table, or a tensor or DLPack array on a GPU (torch, CuPy).
+    matrix, a pandas, polars or pyarrow table, the result of `read_table`, or a tensor or DLPack
+    array on a GPU (torch, CuPy). Columns of data frames and files that contain ids or text are
+    ignored with a warning (see `schema_`).
 
-    Out of core, read in blocks in every iteration: the path of a .npy or parquet file, of a
-    directory of parquet files or a glob pattern; a pyarrow dataset; a zarr array; a NumPy memmap
-    larger than `memory_limit`; or a callable that returns a new iterator over blocks. Distributed:
-    a dask.array or dask.dataframe, for which `labels_` is lazy. Methods that need all rows at once
-    accept tables in memory only.
+    Out of core, read in blocks in every iteration: the path of a .csv, .feather, .npy or parquet
+    file, of a directory of parquet files or a glob pattern; a pyarrow dataset; a zarr array; a
+    NumPy memmap larger than `memory_limit`; or a callable that returns a new iterator over blocks.
+    Distributed: a dask.array or dask.dataframe, for which `labels_` is lazy. Methods that need all
+    rows at once accept tables in memory only.
 X/EulerMap.fit : table of shape (n_samples, n_features)
     Rows that determine the scale. NaN and null are missing values. In memory: a NumPy array, a
-    SciPy sparse matrix, or a pandas, polars or pyarrow table.
+    SciPy sparse matrix, a pandas, polars or pyarrow table, or the result of `read_table`. Columns
+    of data frames and files that contain ids or text are ignored with a warning.
 
-    Out of core, read in blocks: the path of a .npy or parquet file, of a directory of parquet files
-    or a glob pattern; a pyarrow dataset; a zarr array; or a callable that returns a new iterator
-    over blocks.
+    Out of core, read in blocks: the path of a .csv, .feather, .npy or parquet file, of a directory
+    of parquet files or a glob pattern; a pyarrow dataset; a zarr array; or a callable that returns
+    a new iterator over blocks.
 X/partial_fit : table of shape (n_samples, n_features)
     One block of rows in memory: a NumPy array, a SciPy sparse matrix, or a pandas, polars or
     pyarrow table. NaN and null are missing values.

@@ -10,17 +10,17 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import lloyd
+from .. import _parameters, lloyd
 from .._caller import caller_stacklevel
 from .._grid import Array, mean_turns
 from ..centroids import relocate_empty_clusters
 from ..engines import ENGINES, choose_engine, summarize_columns
 from ..half_life import Clock, Piece, halved_sums, weighed_sums, without_faded
-from ..model import Fit, Pass, State, Stop
+from ..model import Fit, Model, Pass, State, Stop, check_like
 from ..scales import NO_COLUMNS, Scale
 from ..table import MemoryTable
 from ..table.recent_rows import RecentRows
-from ..table.refusals import refuse_table_on_device
+from ..table.refusals import LARGEST_VALUE, refuse_table_on_device
 from ..threads import limit_threads
 from .base import (
     Clusterer,
@@ -38,6 +38,7 @@ ROWS_CHECKED = 100  # minimum number of rows, in one or more blocks, for a relia
 # largest weights at which those of integers, or of real numbers, stay
 LARGEST_EXACT = 2.0**31
 LARGEST_REAL = 0.5
+MOST_CELLS = 1 << 60  # of counts in a file: more blocks can be added to them in 64 bits
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,90 @@ class Stream:
     n_rows: int = 0
 
 
+def check_stream(stream: Stream, model: Model, C: Any) -> None:
+    """Raise ValueError unless this stream can go on with these centroids."""
+    kernel = model.kernel
+    d = kernel.scale.n_columns
+    if not kernel.is_additive or kernel.statistics:
+        raise ValueError("stream_ needs a kernel whose sums add up")
+    _parameters.check_int("n_blocks", stream.n_blocks)
+    _parameters.check_int("n_rows", stream.n_rows)
+    _check_cells(stream.cells, d)
+    _check_recent_rows(stream.recent, d)
+    row = kernel.embed(kernel.scale.middle[None])
+    weight = np.ones(1, np.int64 if kernel.has_exact_arithmetic else np.float64)
+    example = weighed_sums(replace(model.assign_block(row, weight, C)[1], loss=0))
+    if type(stream.sums) is not type(example):
+        raise ValueError(f"sums are {type(stream.sums).__name__}, not {type(example).__name__}")
+    for name, value in vars(example).items():
+        _check_sum(name, getattr(stream.sums, name), value)
+    if (stream.sums.mass < 0).any():
+        raise ValueError("mass must not be negative")
+    # the next centroids are weighted means of these and of mapped rows
+    check_like("centroids of the sums", model.update(without_faded(stream.sums), C), C)
+
+
+def _check_sum(name: str, value: Any, example: Any) -> None:
+    """Raise ValueError unless a field of sums has the type and shape of the example."""
+    if type(value) is not type(example):
+        raise ValueError(f"{name} is a {type(value).__name__}, not a {type(example).__name__}")
+    if not isinstance(example, np.ndarray):
+        return
+    if (value.dtype, value.shape) != (example.dtype, example.shape):
+        raise ValueError(f"{name} is {value.dtype} of shape {value.shape}, not {example.shape}")
+    if value.dtype.kind == "f" and not np.isfinite(value).all():
+        raise ValueError(f"{name} is not finite")
+
+
+def _check_cells(cells: CellCounts, d: int) -> None:
+    observed, outside = (np.asarray(values) for values in (cells.observed, cells.outside))
+    if cells.n_rows < 0 or not observed.dtype.kind == outside.dtype.kind == "i":
+        raise ValueError("cells must be counted by integers")
+    if not observed.shape == outside.shape in ((), (d,)):
+        raise ValueError(f"cells must be counted for {d} columns")
+    if (outside < 0).any() or (outside > observed).any() or (observed > MOST_CELLS).any():
+        raise ValueError("cells outside the scale must be some of those observed")
+
+
+def _check_recent_rows(recent: RecentRows, d: int) -> None:
+    """Raise ValueError unless the sample of a stream is one of rows of d columns."""
+    for number in (recent.least_level, recent.n_rows_before):
+        _parameters.check_int("recent rows", number, minimum=0)
+    if max(recent.least_level, recent.n_rows_before) > MOST_CELLS:
+        raise ValueError("recent rows are numbered too high")
+    columns = (recent.weights, recent.epochs, recent.levels)
+    n = len(recent.levels)
+    if any(values.shape != (n,) for values in columns):
+        raise ValueError("recent rows must have a weight, an epoch and a level each")
+    if any((values < 0).any() or (values > MOST_CELLS).any() for values in columns[1:]):
+        raise ValueError("recent rows must have epochs and levels that are counts")
+    if any(values.dtype != np.int64 for values in columns[1:]):
+        raise ValueError("recent rows must have integer epochs and levels")
+    if recent.X is None:
+        if n:
+            raise ValueError("recent rows must have cells")
+        return
+    if (
+        recent.weights.dtype != np.float64
+        or not (np.isfinite(recent.weights) & (recent.weights > 0)).all()
+    ):
+        raise ValueError("recent rows must have positive weights")
+    cells = recent.X if isinstance(recent.X, np.ndarray) else recent.X.data
+    if recent.X.shape != (n, d) or cells.dtype != np.float64:
+        raise ValueError(f"recent rows must have {d} columns of float64, got {recent.X.shape}")
+    if (np.abs(cells) > LARGEST_VALUE).any():
+        raise ValueError(f"recent rows must be at most {LARGEST_VALUE:g}")
+
+
+def _is_same_scale(one: Scale, two: Scale) -> bool:
+    """Return whether two scales have equal arrays; a loaded one is never the same object."""
+    return all(
+        (value is None) == (other is None)
+        and (value is None or np.array_equal(value, other, equal_nan=True))
+        for value, other in zip(vars(one).values(), vars(two).values(), strict=True)
+    )
+
+
 class PartialFitMixin(Clusterer):
     """A clusterer with hard labels and additive sums."""
 
@@ -91,8 +176,9 @@ class PartialFitMixin(Clusterer):
         `max_iter=1`, and must have at least n_clusters rows. The rows of each block are assigned to
         the current centroids, and their sums are added to those of the earlier blocks, which fade
         with `half_life`. The new centroids follow from the total. A cluster without rows keeps its
-        centroid. After `fit` or `load`, the stream continues with the scale and the centroids of
-        the model, but the rows of that fit have no weight.
+        centroid. After `fit`, the stream continues with the scale and the centroids of that
+        fit, but its rows have no weight. A model that was saved after `partial_fit` continues with
+        the same bits.
 
         If more than 5 % of the values of a block (of at least 100 rows) are outside the scale, the
         scale is computed again from a sample of the stream, in which older rows fade as well. The
@@ -183,7 +269,7 @@ class PartialFitMixin(Clusterer):
         engine = choose_engine(self.engine, ENGINES, self._make_stages(kernel), table)
         recent = stream.recent.table(table.columns)
         scale = self._find_scale(summarize_columns(engine, recent, self.n_threads))
-        if scale is kernel.scale:  # a given one, whatever the rows are
+        if _is_same_scale(scale, kernel.scale):  # a given one, whatever the rows are
             return stream, kernel, C
         warnings.warn(
             f"{share:.0%} of the values of the last {cells.n_rows} rows are outside the scale. It "

@@ -105,14 +105,15 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         ----------
         X : table of shape (n_samples, n_features)
             Rows to cluster. NaN and null are missing values. In memory: a NumPy array, a SciPy
-            sparse matrix, a pandas, polars or pyarrow table, or a tensor or DLPack array on a GPU
-            (torch, CuPy).
+            sparse matrix, a pandas, polars or pyarrow table, the result of `read_table`, or a
+            tensor or DLPack array on a GPU (torch, CuPy). Columns of data frames and files that
+            contain ids or text are ignored with a warning (see `schema_`).
 
-            Out of core, read in blocks in every iteration: the path of a .npy or parquet file, of a
-            directory of parquet files or a glob pattern; a pyarrow dataset; a zarr array; a NumPy
-            memmap larger than `memory_limit`; or a callable that returns a new iterator over
-            blocks. Distributed: a dask.array or dask.dataframe, for which `labels_` is lazy.
-            Methods that need all rows at once accept tables in memory only.
+            Out of core, read in blocks in every iteration: the path of a .csv, .feather, .npy or
+            parquet file, of a directory of parquet files or a glob pattern; a pyarrow dataset; a
+            zarr array; a NumPy memmap larger than `memory_limit`; or a callable that returns a new
+            iterator over blocks. Distributed: a dask.array or dask.dataframe, for which `labels_`
+            is lazy. Methods that need all rows at once accept tables in memory only.
         y : None
             Ignored. Exists for compatibility with scikit-learn.
         sample_weight : array of shape (n_samples,), str or None
@@ -420,7 +421,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         """Raise an error for parameters that no fit accepts."""
         self._interface.check(self)
         self._check_combinations()
-        if isinstance(self.init, str):
+        if isinstance(self.init, str) or self.init is None:
             names = [*self._own_start_names, *starts_of(self._make_kernel(NO_COLUMNS))]
             _parameters.check_one_of("init", self.init, names)
 

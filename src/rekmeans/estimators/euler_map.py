@@ -81,11 +81,13 @@ class EulerMap(TransformerMixin, Mapped):
         ----------
         X : table of shape (n_samples, n_features)
             Rows that determine the scale. NaN and null are missing values. In memory: a NumPy
-            array, a SciPy sparse matrix, or a pandas, polars or pyarrow table.
+            array, a SciPy sparse matrix, a pandas, polars or pyarrow table, or the result of
+            `read_table`. Columns of data frames and files that contain ids or text are ignored with
+            a warning.
 
-            Out of core, read in blocks: the path of a .npy or parquet file, of a directory of
-            parquet files or a glob pattern; a pyarrow dataset; a zarr array; or a callable that
-            returns a new iterator over blocks.
+            Out of core, read in blocks: the path of a .csv, .feather, .npy or parquet file, of a
+            directory of parquet files or a glob pattern; a pyarrow dataset; a zarr array; or a
+            callable that returns a new iterator over blocks.
         y : None
             Ignored. Exists for compatibility with scikit-learn.
         sample_weight : array of shape (n_samples,), str or None

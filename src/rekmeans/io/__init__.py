@@ -1,7 +1,5 @@
-"""Files: tables read by the ending of their names, saved models, outputs that appear complete or
-not at all.
-"""
+"""Scanning: files and frames as record batches or arrays, with the names and types of columns."""
 
-# A fit of so many columns takes half a minute even of a few rows. The command line shows this
+# A fit of this many columns takes half a minute even for a few rows. The command line shows this
 # number in its help, so this module imports nothing.
-MOST_COLUMNS = 100_000
+MAX_COLUMNS = 100_000

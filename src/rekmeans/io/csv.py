@@ -1,5 +1,5 @@
-"""csv and tsv files, packed or not: layout from the first lines, types from the first block, then
-some columns.
+"""csv and tsv files, compressed or not: the first lines show the layout, the first block the
+types of columns.
 """
 
 from __future__ import annotations
@@ -7,76 +7,103 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from csv import reader as cells_of
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
+from .._text import name_list
 from ._pyarrow import csv, pa, types
-from .arrow import ColumnSource, LateTextError, distinct_types, integer_names, table_of_source
-from .file_table import (
-    COMPRESSIONS,
-    ColumnSelection,
-    FileTable,
-    UnreadableFileError,
-    name_list,
-    refuse_bytes,
-)
-from .number_text import NULLS
+from .number_text import NULLS, find_late_text
+from .scan import LateTextError, ReadAs, Scan, refuse_repeated_names
+from .selection import COMPRESSIONS, ColumnSelection, UnreadableFileError, refuse_bytes
 
-PEEK = 1 << 16  # bytes read for separator and header, more where lines are long
+PEEK = 1 << 16  # bytes read for separator and header, more if lines are long
 BLOCK_BYTES = 1 << 20  # bytes read at a time
-# that pyarrow may take for each column; it ends the process where it finds no memory
+# that pyarrow may take for each column; it ends the process if it finds no memory
 COLUMN_BYTES = 16_000
 UNNAMED = ("", "Unnamed: 0")  # the second once pandas has read and written the first
 
 
 @dataclass(frozen=True)
 class CsvLayout:
-    """How a csv or tsv file is written, as its first lines show."""
+    """How a csv or tsv file is written, according to its first lines."""
 
     separator: str
     decimal: str
-    names: list[str] | None  # None: they are in the first line
+    names: list[str] | None  # None: the first line has them
     has_quotes: bool
-    n_rows: int  # about how many there are
-    n_blank_lines: int = 0  # before the first that has something
+    n_rows: int  # an estimate
+    n_blank_lines: int = 0  # at the beginning
 
 
-@dataclass(frozen=True)
-class CsvFile:
-    """A csv or tsv file of known layout."""
+class CsvScan(Scan):
+    """A csv or tsv file of known layout; column types are those of its first block."""
 
-    path: Path
-    layout: CsvLayout
+    is_typed = False
+    is_slow = True
 
-    def schema(self) -> Any:
-        """Column names and the types of the first block."""
-        with self._open({}) as reader:
-            return reader.schema
+    def __init__(
+        self,
+        path: Path,
+        layout: CsvLayout,
+        raw_names: dict[str, str],
+        kinds: dict[str, Any],
+        index: tuple[str, ...],
+    ) -> None:
+        super().__init__(
+            path.name,
+            kinds,
+            has_names=layout.names is None,
+            index=index,
+            decimal=layout.decimal,
+        )
+        self.path = path
+        self.layout = layout
+        self.raw_names = raw_names  # of each column, as the file has it
 
-    def batches(self, raw_names: dict[str, str], columns: dict[str, Any]) -> Iterator[Any]:
-        """Record batches of `columns`, {name: type}; `raw_names` are the names as the file has
-        them.
-        """
+    @property
+    def expected_rows(self) -> int:
+        return self.layout.n_rows
+
+    def batches(
+        self, columns: Mapping[str, ReadAs], size: int | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        kinds = {name: self._read_type(name, how) for name, how in columns.items()}
+        if not kinds:  # pyarrow reads all columns instead of none
+            return
+        raw = {self.raw_names[name]: kind for name, kind in kinds.items()}
         try:
-            with self._open({raw_names[name]: kind for name, kind in columns.items()}) as reader:
-                yield from (batch.rename_columns(list(columns)) for batch in reader)
+            with _open_csv(self.path, self.layout, raw) as reader:
+                for batch in reader:
+                    yield batch.rename_columns(list(columns))
         except pa.ArrowInvalid as error:
             place = re.search(r"column #(\d+): (?:Row #\d+: )?CSV conversion error", str(error))
             if place is None:
                 raise
-            name = self.schema().names[int(place[1])].strip()
-            if columns[name] == pa.string():
-                what = f"{self.path.name} is not UTF-8 text (in column {name!r}): save it as UTF-8."
-                raise UnreadableFileError(what) from None
+            name = self._raw_column(int(place[1]))
+            if kinds[name] == pa.string():
+                raise UnreadableFileError(
+                    f"{self.path.name} is not UTF-8 text (in column {name!r}). Save it as UTF-8."
+                ) from None
             raise LateTextError(name) from None
 
+    def with_late_text(self, late: str, names: list[str]) -> CsvScan:
+        numbers = [name for name in names if self.column_types[name].storage != "text"]
+        found = find_late_text(
+            self.batches(dict.fromkeys(numbers, "text")), numbers, self.layout.decimal
+        )
+        kinds = self.types | dict.fromkeys({late, *found}, pa.string())
+        return CsvScan(self.path, self.layout, self.raw_names, kinds, self.index)
+
+    def row_place(self, row: int) -> str:
+        return f"line {self.line_of_row(row)}"
+
     def line_of_row(self, row: int) -> int:
-        """The line, counted from 1, in which a row begins: a cell in quotes may have several
-        lines.
+        """Return the line, counted from 1, in which a row begins.
+
+        A cell in quotes may have several lines.
         """
         n_before = row + (self.layout.names is None) + self.layout.n_blank_lines
         if not self.layout.has_quotes:
@@ -90,81 +117,82 @@ class CsvFile:
                 n_quotes += line.count(b'"')
         raise IndexError(f"{self.path.name} has no row {row}.")
 
-    def _open(self, columns: dict[str, Any]) -> Any:
-        convert = csv.ConvertOptions(
-            null_values=NULLS,
-            strings_can_be_null=True,
-            decimal_point=self.layout.decimal,
-            include_columns=list(columns),
-            column_types=columns,
-        )
-        read = csv.ReadOptions(
-            # it parses one block after the other anyway, and then errors have line numbers
-            use_threads=False,
-            block_size=BLOCK_BYTES,
-            column_names=self.layout.names,
-            skip_rows=self.layout.n_blank_lines,
-        )
-        parse = csv.ParseOptions(
-            delimiter=self.layout.separator,
-            newlines_in_values=self.layout.has_quotes,
-            ignore_empty_lines=False,  # each is a row without a value
-        )
-        return csv.open_csv(_open_bytes(self.path), read, parse, convert)
+    def _read_type(self, name: str, how: ReadAs) -> pa.DataType:
+        """Return the Arrow type that a column is converted to."""
+        kind = self.types[name]
+        if how == "number":
+            return kind if types.is_boolean(kind) else pa.float64()
+        if how == "text":
+            return pa.binary()
+        return kind if types.is_integer(kind) or types.is_boolean(kind) else pa.string()
+
+    def _raw_column(self, number: int) -> str:
+        """Return the name of a column by its number in the file."""
+        with _open_csv(self.path, self.layout, {}) as reader:
+            name: str = reader.schema.names[number].strip()
+        return name
 
 
-def read_delimited(path: Path, selection: ColumnSelection) -> FileTable:
-    """csv and tsv.
+def scan_delimited(path: Path, selection: ColumnSelection) -> CsvScan:
+    """Scan a csv or tsv file.
 
-    A first line of numbers is not a header; a first column without a name holds row names.
+    A first line of numbers is not a header. A first column without a name has the row names.
     """
     layout = read_layout(path, selection)
-    file = CsvFile(path, layout)
-    schema = file.schema()
+    with _open_csv(path, layout, {}) as reader:
+        schema = reader.schema
     raw_names = _raw_names(path, schema)
+    # of the first, if two are ""
+    kind_of = dict(zip(reversed(schema.names), reversed(schema.types), strict=True))
+    kinds = {name: _column_type(kind_of[raw]) for name, raw in raw_names.items()}
     first = next(iter(raw_names))
     is_index = (
         layout.names is None
         and first in UNNAMED
         and first not in (selection.label, *(selection.only or ()))
     )
-    index = [first] if is_index else []
-    # of the first, where two are ""
-    kind_of = dict(zip(reversed(schema.names), reversed(schema.types), strict=True))
-    kinds = {name: kind_of[raw] for name, raw in raw_names.items()}
-    exact = (*index, selection.label)
-    types_of = {
-        name: _exact_type(kind) if name in exact else _column_float_type(kind)
-        for name, kind in kinds.items()
-    }
-    batches = partial(file.batches, raw_names)
-    source = ColumnSource(
-        types_of,
-        batches,
-        layout.n_rows,
-        layout.names is None,
-        index,
-        integer_names(kinds),
-        layout.decimal,
-        line_of_row=file.line_of_row,
+    return CsvScan(path, layout, raw_names, kinds, (first,) if is_index else ())
+
+
+def _open_csv(path: Path, layout: CsvLayout, columns: dict[str, Any]) -> csv.CSVStreamingReader:
+    """Open the streaming reader of these columns, {raw name: type}; of all columns if none."""
+    convert = csv.ConvertOptions(
+        null_values=NULLS,
+        strings_can_be_null=True,
+        decimal_point=layout.decimal,
+        include_columns=list(columns),
+        column_types=columns,
     )
-    return table_of_source(path, source, selection)
+    read = csv.ReadOptions(
+        # it parses one block after the other anyway, and then errors have line numbers
+        use_threads=False,
+        block_size=BLOCK_BYTES,
+        column_names=layout.names,
+        skip_rows=layout.n_blank_lines,
+    )
+    parse = csv.ParseOptions(
+        delimiter=layout.separator,
+        newlines_in_values=layout.has_quotes,
+        ignore_empty_lines=False,  # each is a row without a value
+    )
+    return csv.open_csv(_open_bytes(path), read, parse, convert)
 
 
 def _raw_names(path: Path, schema: Any) -> dict[str, str]:
-    """Column names without blanks round them: the name as the file has it; empty columns without
-    one are left out.
+    """Return the column names without surrounding spaces, and the name that the file has.
+
+    Empty columns without a name are dropped.
     """
     names, kinds = schema.names, schema.types
     tidy = [name.strip() for name in names]
     nameless = [j for j, name in enumerate(tidy) if j and not name]
     if used := sum(not types.is_null(kinds[j]) for j in nameless):
         raise UnreadableFileError(
-            f"{path.name} must name its columns: {used} with values have no name; name or empty "
+            f"{path.name} must name its columns: {used} with values have no name. Name or empty "
             f"them."
         )
     kept = [j for j, name in enumerate(tidy) if name or not j]
-    distinct_types(path, pa.schema([(tidy[j], kinds[j]) for j in kept]))
+    refuse_repeated_names(path.name, [tidy[j] for j in kept])
     return {tidy[j]: names[j] for j in kept}
 
 
@@ -172,7 +200,7 @@ def read_layout(
     path: Path,
     selection: ColumnSelection = ColumnSelection(),  # noqa: B008 - frozen
 ) -> CsvLayout:
-    """The layout that the first bytes of a csv or tsv file show."""
+    """Return the layout that the first bytes of a csv or tsv file show."""
     with _open_bytes(path) as stream:
         start = stream.read(PEEK)
         # lines may be long
@@ -188,12 +216,12 @@ def read_layout(
         for row in cells_of(lines[:-1] if is_cut and len(lines) > 1 else lines, delimiter=separator)
         if row
     ]
-    selection.refuse_many_columns(path, len(rows[0]))
-    refuse_bytes(path, len(rows[0]) * COLUMN_BYTES, f"{len(rows[0]):,} columns")
+    selection.refuse_many_columns(path.name, len(rows[0]))
+    refuse_bytes(path.name, len(rows[0]) * COLUMN_BYTES, f"{len(rows[0]):,} columns")
     has_header = _has_header(path, rows)
     if has_header and len(lines) == 1:
         raise UnreadableFileError(
-            f"{path.name} has no rows: below its header a table needs at least one."
+            f"{path.name} has no rows: a table needs at least one row below its header."
         )
     return CsvLayout(
         separator,
@@ -206,17 +234,17 @@ def read_layout(
 
 
 def _open_bytes(path: Path) -> Any:
-    """The bytes of a file, unpacked if its ending says that it is packed."""
+    """Open the bytes of a file, decompressed by its ending."""
     return pa.input_stream(str(path), compression=COMPRESSIONS.get(path.suffix.lower()))
 
 
 def _decode_lines(path: Path, start: bytes, is_cut: bool) -> list[str]:
-    """The first lines of a text file."""
+    """Return the first lines of a text file."""
     if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise UnreadableFileError(f"{path.name} is UTF-16 text: save it as UTF-8.")
+        raise UnreadableFileError(f"{path.name} is UTF-16 text. Save it as UTF-8.")
     if b"\0" in start:
         raise UnreadableFileError(
-            f"{path.name} is not text: a csv file is UTF-8 text; was it renamed?"
+            f"{path.name} is not text. A csv file is UTF-8 text: was it renamed?"
         )
     try:
         lines = (
@@ -226,12 +254,12 @@ def _decode_lines(path: Path, start: bytes, is_cut: bool) -> list[str]:
         )
     except UnicodeDecodeError as error:
         what = (
-            f"{path.name} is not UTF-8 text ({error.reason} at byte {error.start}): save "
+            f"{path.name} is not UTF-8 text ({error.reason} at byte {error.start}). Save "
             f"it as UTF-8."
         )
         raise UnreadableFileError(what) from None
     if not lines:
-        raise UnreadableFileError(f"{path.name} is empty: a table needs at least one row.")
+        raise UnreadableFileError(f"{path.name} is empty. A table needs at least one row.")
     return lines
 
 
@@ -242,14 +270,14 @@ def _n_blank_lines(start: bytes) -> int:
 
 
 def _separator(lines: list[str]) -> str:
-    """The mark that comes most often in the first line outside of quotes."""
+    """Return the mark that is most frequent in the first line outside of quotes."""
     bare = re.sub(r'(?<![^,;\t|\n])"[^"]*("|$)', "", "\n".join(lines)).partition("\n")[0]
     decimals = re.sub(r"(?<=\d),(?=\d)", "", bare) if ";" in bare else bare  # 1,5;2,5
     return max(",;\t|", key=decimals.count)
 
 
 def _decimal_mark(rows: list[list[str]], separator: str) -> str:
-    """A comma where semicolons separate and more numbers have a comma than a point."""
+    """Return a comma if semicolons separate and more numbers have a comma than a point."""
     commas, points = (
         sum(bool(re.fullmatch(rf"\s*[+-]?\d*{mark}\d+\s*", cell)) for row in rows for cell in row)
         for mark in (",", r"\.")
@@ -258,8 +286,9 @@ def _decimal_mark(rows: list[list[str]], separator: str) -> str:
 
 
 def _has_header(path: Path, rows: list[list[str]]) -> bool:
-    """Whether the first line is a header: no number in it, or text above numbers, or names that
-    count up.
+    """Return whether the first line is a header.
+
+    A header has no numbers, or text above numbers, or names that count up.
     """
     first, *below = [[_cell_kind(cell) for cell in row] for row in rows]
     if "number" not in first or set(first) == {"number"}:
@@ -274,19 +303,17 @@ def _has_header(path: Path, rows: list[list[str]]) -> bool:
     names_count_up = counts_up[0] and (not first[0] or not counts_up[-1])
     has_header = ("text", "number") in zip(first, under, strict=True) or names_count_up
     what = "header" if has_header else "a row"
-    warnings.warn(f"first line of {path.name} taken as {what}: {name_list(rows[0])}", stacklevel=2)
+    warnings.warn(f"first line of {path.name} read as {what}: {name_list(rows[0])}", stacklevel=2)
     return has_header
 
 
 def _cell_kind(cell: str) -> str:
-    """What a cell holds: number, text or, for a missing one, ''."""
+    """Return "number" or "text", or "" for a missing cell."""
     return "number" if _is_number(cell) else "" if cell.strip() in NULLS else "text"
 
 
 def _counts_up(cells: list[str]) -> bool:
-    """Whether cells are 0, 1, 2, ... or 2019, 2020, ...: names that pandas or a calendar gave, not
-    values.
-    """
+    """Return whether cells are 0, 1, 2, ... or 2019, 2020, ...: names, not values."""
     if not all(cell.strip().isdecimal() for cell in cells):
         return False
     numbers = [int(cell) for cell in cells]
@@ -303,17 +330,11 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _column_float_type(kind: Any) -> Any:
-    """The type to read a csv column as, of which the first block has this type: every number is a
-    float.
+def _column_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type of a column whose first block has this type.
+
+    A column without any value yet may still be numbers.
     """
     if types.is_binary(kind):  # text that is not UTF-8
         return pa.string()
-    return pa.float64() if types.is_integer(kind) or types.is_null(kind) else kind
-
-
-def _exact_type(kind: Any) -> Any:
-    """The type to read a column of row names or classes as: integers stay so, all else stays as the
-    file has it.
-    """
-    return kind if types.is_integer(kind) or types.is_boolean(kind) else pa.string()
+    return pa.float64() if types.is_null(kind) else kind

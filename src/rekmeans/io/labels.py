@@ -18,10 +18,10 @@ PLAIN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def write_labels(path: Path, labels: Array, ids: Array | None) -> None:
-    """Write the cluster of each row beside its name or number; parquet or csv by the ending of the
-    path.
+    """Write the cluster of each row beside its name or number.
 
-    Where labels are masked, the cluster is empty in csv and null in parquet.
+    The ending of the path selects parquet or csv. Masked labels are empty in csv and null in
+    parquet.
     """
     rows = np.arange(len(labels)) if ids is None else ids
     if path.suffix.lower() == ".parquet":
@@ -54,13 +54,13 @@ def write_label_blocks(path: Path, blocks: Iterable[Array]) -> None:
         file.write("row,cluster\n")
         for rows, labels in numbered:
             file.writelines(
-                f"{row},{label}\n"
+                f"{row},{'' if label is None else label}\n"
                 for row, label in zip(rows.tolist(), labels.tolist(), strict=True)
             )
 
 
 def _number_rows(blocks: Iterable[Array]) -> Iterator[tuple[Array, Array]]:
-    """Each block with the numbers of its rows."""
+    """Yield each block with the numbers of its rows."""
     start = 0
     for labels in blocks:
         yield np.arange(start, start + len(labels)), labels
@@ -68,9 +68,7 @@ def _number_rows(blocks: Iterable[Array]) -> Iterator[tuple[Array, Array]]:
 
 
 def guard_cell(cell: Any) -> Any:
-    """A cell of csv: text that a spreadsheet would run as a formula gets an apostrophe before it;
-    numbers stay.
-    """
+    """Return a cell of csv, with an apostrophe before text that a spreadsheet would evaluate."""
     is_formula = (
         isinstance(cell, str)
         and cell.startswith(FORMULA_MARKS)

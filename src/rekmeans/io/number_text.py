@@ -1,9 +1,10 @@
-"""Numbers written as text: $1,234.50, 1 234,50 and (12 %) -> 1234.5, 1234.5 and -12; not dates or
-phones.
+"""Numbers written as text: $1,234.50, 1 234,50 and (12 %) are 1234.5, 1234.5 and -12; dates and
+phone numbers are no numbers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,12 +14,12 @@ MISSING = ["?", "None", "none", "-", "NONE"]  # besides pyarrow's own: empty, NA
 NULLS = csv.ConvertOptions().null_values + MISSING
 BLANK = "[ \u00a0\u2009\u202f]"  # ordinary, no-break, thin and narrow no-break
 CURRENCY = r"\p{Sc}"
-# also a number of nine digits: a column of only such ones is no quantity
+# also a number of nine digits, but a column of only such numbers is no quantity
 PHONE = rf"^\d{{3}}(?:{BLANK}\d{{3}}){{2}}$"
 SIGNS = {"\u2212": "-", "\u2019": "'"}  # typeset minus and apostrophe, as they are typed
 MARK_PATTERNS = {".": r"\.", ",": ","}
 MARK_NAMES = {".": "points", ",": "commas"}
-# beside currencies and the two marks: what is removed from a number, and where it is seen
+# besides currencies and the two marks: what is removed from a number, and its pattern
 MARKS = {
     "brackets for minus": r"\(",
     "%": "%",
@@ -29,7 +30,7 @@ MARKS = {
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """The numbers that have this decimal mark; their digits may be grouped in threes by another."""
+    """Numbers with this decimal mark, whose digits another mark may group in threes."""
 
     decimal: str
 
@@ -39,12 +40,13 @@ class NumberFormat:
         return "," if self.decimal == "." else "."
 
     def are_numbers(self, texts: Any) -> Any:
-        """Which texts, without blanks round them, are numbers."""
+        """Return which texts without surrounding spaces are numbers."""
         return compute.match_substring_regex(texts, self._pattern)
 
     def values(self, texts: Any) -> Any:
-        """The numbers, null where a text is none; percent signs, currencies and grouping marks are
-        left out.
+        """Return the numbers, null for other texts.
+
+        Percent signs, currencies and grouping marks are ignored.
         """
         texts = compute.if_else(self.are_numbers(texts), texts, None)
         bare = compute.replace_substring_regex(texts, rf"{CURRENCY}|[%()']|{BLANK}", "")
@@ -54,8 +56,8 @@ class NumberFormat:
         return compute.if_else(is_bracketed, compute.negate(bare), bare)
 
     def marks(self, texts: Any, file_decimal: str) -> set[str]:
-        """What stands in these numbers beside digits, signs and the decimal mark of the file, in
-        words.
+        """Return the names of what these numbers contain besides digits, signs and the decimal mark
+        of the file.
         """
         patterns = MARKS | {f"thousands {MARK_NAMES[self.group]}": MARK_PATTERNS[self.group]}
         if self.decimal != file_decimal:
@@ -66,8 +68,8 @@ class NumberFormat:
 
     @property
     def _pattern(self) -> str:
-        """A sign, digits and a unit, the sign also behind the currency; or brackets round digits
-        and a unit.
+        """The pattern: a sign, digits and a unit; the sign may follow the currency, and brackets
+        around digits and a unit mean minus.
         """
         mark, group = MARK_PATTERNS[self.decimal], MARK_PATTERNS[self.group]
         fraction = rf"(?:{mark}\d*)?"
@@ -85,8 +87,9 @@ NUMBER_FORMATS = {mark: NumberFormat(mark) for mark in MARK_PATTERNS}
 
 
 def tidy_cells(column: Any) -> Any:
-    """Cells as text without blanks round them, signs as they are typed, and null where the text
-    means missing.
+    """Return cells as text without surrounding spaces, null for texts that mean missing.
+
+    Typeset signs become the signs of a keyboard.
     """
     texts = compute.utf8_trim_whitespace(as_text(column))
     for typeset, typed in SIGNS.items():
@@ -96,27 +99,36 @@ def tidy_cells(column: Any) -> Any:
 
 
 def are_plain_numbers(texts: Any, decimal: str) -> bool:
-    """Whether every cell is a number that a csv reader with this decimal mark takes as it is."""
+    """Return whether a csv reader with this decimal mark reads every cell as a number."""
     return bool(compute.all(plain_numbers(texts, decimal)).as_py())
 
 
 def plain_numbers(texts: Any, decimal: str) -> Any:
-    """Which texts need nothing removed to be numbers of this decimal mark."""
+    """Return which texts are numbers of this decimal mark without anything removed."""
     mark = MARK_PATTERNS[decimal]
     digits = rf"(?:\d+{mark}?\d*|{mark}\d+)(?:[eE][-+]?\d+)?"
     return compute.match_substring_regex(texts, rf"^[-+]?(?:{digits}|(?i:nan|inf|infinity))$")
 
 
 def as_text(column: Any) -> Any:
-    """Cells of bytes or text as text; bytes that are not UTF-8 become marks, as they are no number
-    anyway.
-    """
+    """Return cells of bytes or text as text; bytes that are not UTF-8 become replacement marks."""
     try:
         return column.cast(pa.string())
     except pa.ArrowInvalid:
         return pa.array(
             [None if cell is None else cell.decode(errors="replace") for cell in column.to_pylist()]
         )
+
+
+def find_late_text(batches: Iterable[Any], names: Sequence[str], decimal: str) -> set[str]:
+    """Return the columns, read as text, that the csv reader cannot read as numbers."""
+    late: set[str] = set()
+    for batch in batches:
+        for name in names:
+            texts = compute.utf8_trim_whitespace(as_text(batch.column(name)))
+            if name not in late and not are_plain_numbers(texts, decimal):
+                late.add(name)
+    return late
 
 
 def _has_match(texts: Any, pattern: str) -> bool:

@@ -1,4 +1,4 @@
-"""npy, npz, libsvm (svmlight) files and other arrays without column names, as file tables."""
+"""npy, npz and libsvm (svmlight) files: arrays without column names, and their classes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import tokenize
 import warnings
 import zipfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,16 +15,10 @@ from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
 from .._grid import Array
+from .._text import name_list
 from ..machine_memory import size_text
-from ..table import dense
-from .file_table import (
-    ColumnSelection,
-    FileTable,
-    NumberedNames,
-    UnreadableFileError,
-    name_list,
-    refuse_oversize,
-)
+from .scan import ArrayScan
+from .selection import ColumnSelection, UnreadableFileError, refuse_oversize
 
 # the arrays of an npz file
 TABLE = "X"
@@ -42,28 +36,30 @@ BAD_HEADER = (
     RecursionError,
     MemoryError,
 )
-PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # that NumPy writes
-MOST_PACKED = 1032  # bytes that deflate can put into one; a member that promises more is damaged
+COMPRESSION_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # of NumPy
+MAX_COMPRESSION = 1032  # of deflate; a member that claims more is damaged
 
 
 @dataclass(frozen=True)
 class ArrayHeader:
-    """What the header of an array says, and how many bytes follow it."""
+    """The header of an array, and the number of bytes after it."""
 
     shape: tuple[int, ...]
     dtype: Any
     n_bytes: int
 
 
-def read_npy(path: Path, selection: ColumnSelection) -> FileTable:
+def scan_npy(path: Path, selection: ColumnSelection) -> ArrayScan:
+    """Scan a .npy file, mapped into memory."""
     _refuse_other_magic(path, b"\x93NUMPY")
     with path.open("rb") as file:
         array = _array_header(path, file, path.stat().st_size)
     _refuse_other_tables(path, array, selection)
-    return table_of_array(path, np.load(path, mmap_mode="r", allow_pickle=False), None, selection)
+    return ArrayScan(path.name, np.load(path, mmap_mode="r", allow_pickle=False))
 
 
-def read_npz(path: Path, selection: ColumnSelection) -> FileTable:
+def scan_npz(path: Path, selection: ColumnSelection) -> ArrayScan:
+    """Scan a .npz file: its array X, or its only array, and its classes y."""
     _refuse_other_magic(path, b"PK")
     with zipfile.ZipFile(path) as archive:
         names = [name for name in archive.namelist() if name.endswith(".npy")]
@@ -71,7 +67,8 @@ def read_npz(path: Path, selection: ColumnSelection) -> FileTable:
         name = TABLE if len(members) != 1 else next(iter(members))
         if name not in members:
             raise UnreadableFileError(
-                f"{path.name} needs an array X: it holds {name_list(archive.namelist())}."
+                f"{path.name} needs an array X, it has {name_list(archive.namelist())}. "
+                f"Save X=table."
             )
         table = _member_header(path, archive, members[name])
         _refuse_other_tables(path, table, selection)
@@ -79,7 +76,7 @@ def read_npz(path: Path, selection: ColumnSelection) -> FileTable:
         if classes is not None:
             _refuse_other_classes(path, table, _member_header(path, archive, classes))
         y = None if classes is None else _read_member(archive, classes)
-        return table_of_array(path, _read_member(archive, members[name]), y, selection)
+        return ArrayScan(path.name, _read_member(archive, members[name]), y)
 
 
 def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
@@ -89,32 +86,33 @@ def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
 
 
 def _member_header(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> ArrayHeader:
-    """What an array in an npz file is."""
-    if member.compress_type not in PACKINGS or member.file_size > MOST_PACKED * (
+    """Return the header of an array in an npz file."""
+    if member.compress_type not in COMPRESSION_METHODS or member.file_size > MAX_COMPRESSION * (
         member.compress_size + 1
     ):
         raise UnreadableFileError(
-            f"{path.name} is damaged, or not written by NumPy: save the arrays anew."
+            f"{path.name} is damaged, or not written by NumPy. Save the arrays again."
         )
     with archive.open(member) as file:
         return _array_header(path, file, member.file_size)
 
 
 def _array_header(path: Path, file: IO[bytes], size: int) -> ArrayHeader:
-    """What the array is that begins here and takes all `size` bytes."""
+    """Return the header of the array that begins here and takes all `size` bytes."""
     try:
         read_header = HEADER_READERS[np.lib.format.read_magic(file)]
         shape, _, dtype = read_header(file)
     except KeyError:  # a later format is that of arrays with named fields
         raise UnreadableFileError(
-            f"{path.name} must hold plain numbers, got a newer or damaged format."
+            f"{path.name} must hold plain numbers, got a newer or damaged format. "
+            f"Save it with np.save."
         ) from None
     except BAD_HEADER:
-        what = f"{path.name} is damaged: its header does not say what array it holds; save it anew."
+        what = f"{path.name} is damaged: its header is not readable. Save it again."
         raise UnreadableFileError(what) from None
     if any(side < 0 for side in shape):
         raise UnreadableFileError(
-            f"{path.name} is damaged: its header says shape {shape}; save it anew."
+            f"{path.name} is damaged: its header says shape {shape}. Save it again."
         )
     return ArrayHeader(shape, dtype, max(0, size - file.tell()))
 
@@ -123,7 +121,7 @@ def _refuse_other_tables(path: Path, array: ArrayHeader, selection: ColumnSelect
     shape, dtype = array.shape, array.dtype
     if dtype.hasobject:
         raise UnreadableFileError(
-            f"{path.name} holds Python objects, which are not read: save an array of numbers."
+            f"{path.name} holds Python objects, which are not read. Save an array of numbers."
         )
     if len(shape) != 2 or dtype.kind not in "fiub":
         what = f"{shape} of {dtype}"
@@ -132,16 +130,16 @@ def _refuse_other_tables(path: Path, array: ArrayHeader, selection: ColumnSelect
         )
     if not all(shape):
         what = "columns" if shape[0] else "rows"
-        raise UnreadableFileError(f"{path.name} has no {what}: a table needs at least one.")
-    selection.refuse_many_columns(path, shape[1])
+        raise UnreadableFileError(f"{path.name} has no {what}. A table needs at least one.")
+    selection.refuse_many_columns(path.name, shape[1])
     _refuse_cut(path, array)
-    refuse_oversize(path, *shape, _float_type(dtype).itemsize)
+    refuse_oversize(path.name, *shape, float_type(dtype).itemsize)
 
 
 def _refuse_other_classes(path: Path, table: ArrayHeader, y: ArrayHeader) -> None:
     if y.dtype.hasobject:
         raise UnreadableFileError(
-            f"{path.name} holds Python objects in y, which are not read: save numbers or text."
+            f"{path.name} holds Python objects in y, which are not read. Save numbers or text."
         )
     if y.shape != table.shape[:1]:
         what = f"{table.shape} and {y.shape}"
@@ -152,11 +150,11 @@ def _refuse_other_classes(path: Path, table: ArrayHeader, y: ArrayHeader) -> Non
 
 
 def _refuse_cut(path: Path, array: ArrayHeader) -> None:
-    promised = math.prod(array.shape) * array.dtype.itemsize
-    if promised > array.n_bytes:
-        what = f"{size_text(promised)} of values, and {size_text(array.n_bytes)} are there"
+    needed = math.prod(array.shape) * array.dtype.itemsize
+    if needed > array.n_bytes:
+        what = f"{size_text(needed)} of values, the file has {size_text(array.n_bytes)}"
         raise UnreadableFileError(
-            f"{path.name} is cut short: its header promises {what}; save it anew."
+            f"{path.name} is cut short: its header announces {what}. Save it again."
         )
 
 
@@ -164,38 +162,12 @@ def _refuse_other_magic(path: Path, magic: bytes) -> None:
     with path.open("rb") as file:
         if file.read(len(magic)) != magic:
             raise UnreadableFileError(
-                f"{path.name} is no {path.suffix[1:]} file of NumPy: was it renamed?"
+                f"{path.name} is no {path.suffix[1:]} file of NumPy. Was it renamed?"
             )
 
 
-def table_of_array(path: Path, X: Any, y: Array | None, selection: ColumnSelection) -> FileTable:
-    """The table of an array without column names; its classes, if any, are y."""
-    selection.refuse_many_columns(path, X.shape[1])
-    columns = NumberedNames(X.shape[1])
-    selection = selection.by_position(columns)
-    selection.refuse_missing_columns(path, columns, () if y is None else (CLASSES,))
-    label = selection.label
-    left_out = (*selection.drop, selection.label)
-    is_whole = selection.only is None and not any(name in columns for name in left_out)
-    names = (
-        columns
-        if is_whole
-        else [name for name in (selection.only or columns) if name not in left_out]
-    )
-    rows = X if is_whole or names == columns else X[:, [columns.index(name) for name in names]]
-    if not sparse.issparse(X):
-        rows = rows.astype(_float_type(X.dtype), copy=False)
-    table = FileTable(
-        rows, names, has_names=False, skipped={} if y is None else {CLASSES: "the classes"}
-    )
-    if label is None:
-        return table
-    numbers, classes = _encode_classes(X[:, [columns.index(label)]] if label in columns else y)
-    return replace(table, y=numbers, classes=classes)
-
-
-def _float_type(dtype: Any) -> Any:
-    """The floating type that holds values of `dtype`: float32 where that is exact."""
+def float_type(dtype: Any) -> Any:
+    """Return the floating type that holds values of `dtype`: float32 if that is exact."""
     return (
         dtype
         if dtype.kind == "f" and dtype.itemsize in (4, 8)
@@ -203,28 +175,20 @@ def _float_type(dtype: Any) -> Any:
     )
 
 
-def _encode_classes(values: Any) -> tuple[Array, list[str]]:
-    """Number of each row's class, -1 where it is missing, and the names of the classes."""
-    classes, numbers = np.unique(dense(values), return_inverse=True)
-    known = classes[classes == classes]  # NaN, the last, is a missing class
-    numbers = np.where(numbers == len(known), -1, numbers)
-    return numbers.ravel(), [f"{value}" for value in known]
-
-
-def read_libsvm(path: Path, selection: ColumnSelection) -> FileTable:
+def scan_libsvm(path: Path, selection: ColumnSelection) -> ArrayScan:
+    """Scan a libsvm file, whose labels are the classes."""
     try:
         X, y = load_svmlight_file(str(path), zero_based=True)
     except OverflowError:
-        what = f"{path.name} has a column number that does not fit into 32 bits: is it damaged?"
+        what = f"{path.name} has a column number that does not fit into 32 bits. Is it damaged?"
         raise UnreadableFileError(what) from None
     if from_0 := 0 in X.indices:
         warnings.warn(
-            f"{path.name} counts its columns from 0: a file without a column 0 is taken to count "
-            f"from 1, "
-            "and all its columns would be one too far left; write such files from 1",
+            f"{path.name} counts its columns from 0. A file without a column 0 is read as counting "
+            f"from 1, so its columns would move by one. Write such files with columns from 1.",
             stacklevel=2,
         )
     d = X.shape[1] - (not from_0)
-    selection.refuse_many_columns(path, d)
+    selection.refuse_many_columns(path.name, d)
     X = sparse.csr_array((X.data, X.indices - (not from_0), X.indptr), shape=(X.shape[0], d))
-    return table_of_array(path, X, y.astype(np.int64) if (y == np.rint(y)).all() else y, selection)
+    return ArrayScan(path.name, X, y.astype(np.int64) if (y == np.rint(y)).all() else y)

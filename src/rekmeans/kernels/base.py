@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias
 import numpy as np
 from scipy import sparse
 
+from .. import _parameters
 from .._grid import Array
 from ..model import Centroids, PassSums, Points, Sums
-from ..scales import Scale, uninformative_rows
+from ..scales import BEYOND, Scale, uninformative_rows
 from ..table import Table
 from ..table.refusals import refuse_missing_coordinates
 
@@ -99,6 +100,15 @@ class Kernel(ABC):
 
     scale: Scale
     beyond: str = "wrap"  # the rule for values outside the kept intervals
+
+    def check_record(self) -> None:
+        """Raise ValueError for values that no fit gives a kernel, such as those of a forged file.
+
+        The fields have their types already.
+        """
+        _parameters.check_one_of("beyond", self.beyond, BEYOND)
+        if self.has_width:
+            _parameters.check_real("gamma", self.gamma, above=0)  # type: ignore[attr-defined]
 
     # the formulas
 
@@ -246,6 +256,34 @@ class Kernel(ABC):
     def from_public(self, attributes: Mapping[str, Any]) -> Centroids:
         """Return the centroids from the fitted attributes, the inverse of `to_public`."""
         return Points(attributes["centroids_"])
+
+
+def check_point_kernel(kernel: Any, part: Any) -> None:
+    """Raise ValueError unless `part` of a composed kernel is a kernel between points with its
+    columns.
+    """
+    if not isinstance(part, Kernel) or part.point_kernel is not part:
+        raise ValueError(f"{type(kernel).__name__} must consist of kernels between points")
+    if part.scale.n_columns != kernel.scale.n_columns:
+        raise ValueError(f"{type(kernel).__name__} must consist of kernels of the same columns")
+
+
+def check_fitted_rows(counting: Any, n: int) -> None:
+    """Raise ValueError unless `counting` are numbers of fitted rows."""
+    if not isinstance(counting, np.ndarray) or (counting.dtype.kind, counting.ndim) != ("i", 1):
+        raise ValueError("counting must be a list of integers")
+    if not len(counting) or counting.min() < 0 or counting.max() >= n:
+        raise ValueError(f"counting must be numbers of the {n} fitted rows")
+
+
+def check_fitted_values(name: str, values: Any, n_dimensions: int, may_lack: bool = False) -> None:
+    """Raise ValueError unless a field is a float64 array of finite numbers, or NaN where it may."""
+    if not isinstance(values, np.ndarray) or values.dtype != np.float64:
+        raise ValueError(f"{name} must be an array of float64")
+    if values.ndim != n_dimensions or not values.size:
+        raise ValueError(f"{name} must have {n_dimensions} dimensions, got {values.shape}")
+    if np.isinf(values).any() or (np.isnan(values).any() and not may_lack):
+        raise ValueError(f"{name} must be finite")
 
 
 def rectified_update(kernel: Kernel, sums: Sums, C: Centroids) -> Centroids:

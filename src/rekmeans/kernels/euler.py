@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from .. import _parameters
 from .._arctan import grid_arctan2
 from .._grid import GRID, Array, complex_centroids, cospi_sinpi, grid_centroids, mass_of, product
 from ..model import Centroids, Sums
@@ -85,6 +86,10 @@ class Euler(Kernel):
     seeding_sample: ClassVar[int | None] = None
 
     alpha: float = 0.9
+
+    def check_record(self) -> None:
+        super().check_record()
+        _parameters.check_real("alpha", self.alpha, above=0, maximum=_parameters.MAX_ALPHA)
 
     @property
     def rates(self) -> Array:

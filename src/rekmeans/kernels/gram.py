@@ -12,7 +12,15 @@ from .._grid import Array, mass_of, product
 from ..model import Centroids, Points
 from ..table import Table
 from ..table.refusals import refuse_many_pairs
-from .base import Kernel, Preparation, rectified_update, with_statistics
+from .base import (
+    Kernel,
+    Preparation,
+    check_fitted_rows,
+    check_fitted_values,
+    check_point_kernel,
+    rectified_update,
+    with_statistics,
+)
 from .combination import (
     BLOCK_VALUES,
     Combination,
@@ -48,6 +56,17 @@ class Gram(Kernel):
     fitted: Any = None  # the fitted rows, mapped by the base, (n, d)
     counting: Any = None  # numbers of the fitted rows that centroids may start from
     keep: bool = True
+
+    def check_record(self) -> None:
+        super().check_record()
+        check_point_kernel(self, self.base)
+        if not hasattr(self.base, "similarity"):
+            raise ValueError(f"{type(self.base).__name__} has no means by kernel values")
+        check_fitted_values("fitted", self.fitted, 2, may_lack=self.supports_missing)
+        check_fitted_rows(self.counting, len(self.fitted))
+        width = self.base.embed(self.scale.middle[None]).shape[1]
+        if self.fitted.shape[1] != width:
+            raise ValueError(f"fitted must have {width} columns, got {self.fitted.shape[1]}")
 
     def check_table(self, table: Table) -> None:
         self.base.check_table(table)

@@ -13,11 +13,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from .. import _parameters
 from .._grid import Array, product, small_weights
 from ..model import Centroids, Sums
 from ..table import Table
 from ..table.refusals import refuse_wide_shapes
-from .base import Kernel, KernelStart, Preparation
+from .base import Kernel, KernelStart, Preparation, check_point_kernel
 from .euler import deviation_from_circle
 
 # sweeps over the columns per pass in the search for the nearest point of the circles
@@ -64,6 +65,13 @@ class Mahalanobis(Kernel):
     base: Any = None
     prior: float = 0.1
     spread: float = 1.0  # s^2: mean squared deviation of the coordinates from their means
+
+    def check_record(self) -> None:
+        super().check_record()
+        check_point_kernel(self, self.base)
+        _parameters.check_real("prior", self.prior, above=0)
+        _parameters.check_real("spread", self.spread, above=0)
+        refuse_wide_shapes(self.scale.n_columns)
 
     @property
     def is_periodic(self) -> bool:  # type: ignore[override]

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._grid import Array, mass_of
 from ..table import Table
-from .base import Kernel, Preparation
+from .base import Kernel, Preparation, check_fitted_rows, check_fitted_values
 from .combination import (
     Combination,
     CombinationSums,
@@ -39,6 +39,13 @@ class Precomputed(Kernel):
 
     fitted_lengths: Any = None  # k(x_q, x_q) of the fitted rows, (n,)
     counting: Any = None  # numbers of the fitted rows that centroids may start from
+
+    def check_record(self) -> None:
+        super().check_record()
+        check_fitted_values("fitted_lengths", self.fitted_lengths, 1)
+        check_fitted_rows(self.counting, len(self.fitted_lengths))
+        if (self.fitted_lengths < 0).any():
+            raise ValueError("fitted_lengths must not be negative")
 
     def prepared(self, table: Table, preparation: Preparation) -> Precomputed:
         lengths = table.dense(slice(None))[:, -1]

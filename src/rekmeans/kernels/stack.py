@@ -12,11 +12,19 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from .. import _parameters
 from .._grid import GRID, Array, inner, mass_of
 from ..model import Centroids, Sums
 from ..scales import robust_scale
 from ..table import Table
-from .base import Kernel, KernelStart, Preparation, rectified_update, with_statistics
+from .base import (
+    Kernel,
+    KernelStart,
+    Preparation,
+    check_point_kernel,
+    rectified_update,
+    with_statistics,
+)
 
 # Points of the line on which a shared pre-image is searched. Only the middle of a longer line is
 # searched.
@@ -50,6 +58,11 @@ class Stacked(Centroids):
         )
         return replace(self, parts=parts)
 
+    def check(self, example: Self) -> None:
+        super().check(example)
+        if (self.weights < 0).any() or (self.weights > 1).any():
+            raise ValueError("weights of kernels must lie between 0 and 1")
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Stacked):
             return NotImplemented
@@ -80,6 +93,19 @@ class Stack(Kernel):
     power: float = 2.0
     shared: bool = False  # one pre-image for all kernels, which must be circular
     reach: float = 1.0  # largest absolute coordinate of a row, in units of the scale
+
+    def check_record(self) -> None:
+        super().check_record()
+        for part in self.parts:
+            check_point_kernel(self, part)
+            if self.shared and not part.is_circular:
+                raise ValueError("shared must be false unless all kernels are on circles")
+        if not self.parts or len(self.units) != len(self.parts):
+            raise ValueError(f"units must be one for each kernel, got {len(self.units)}")
+        for unit in self.units:
+            _parameters.check_real("units", unit, above=0)
+        _parameters.check_real("power", self.power, above=1, maximum=_parameters.MAX_EXPONENT)
+        _parameters.check_real("reach", self.reach, minimum=0)
 
     @property
     def centroid_rules(self) -> tuple[str, ...]:  # type: ignore[override]

@@ -63,6 +63,16 @@ class Scale:
                 f"{self.period[~is_period][0]:g}."
             )
 
+    def check_record(self) -> None:
+        """Raise ValueError for arrays that no scale of a fit has."""
+        for name, values in vars(self).items():
+            if values is not None and values.dtype != np.float64:
+                raise ValueError(f"{name} must be of type float64, got {values.dtype}")
+        if self.left_out is not None and (
+            self.left_out.shape != self.unit.shape or np.isnan(self.left_out).any()
+        ):
+            raise ValueError("left_out must be a share for each column")
+
     @classmethod
     def of_intervals(cls, low: Array, high: Array, shift: Array, unit: Array) -> Self:
         """Return a scale with one interval per column and no periods; all arrays are (d,)."""

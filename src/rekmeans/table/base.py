@@ -16,6 +16,7 @@ from scipy import sparse
 
 from .._grid import Array
 from ..threads import lazy_property
+from .schema import TableSchema
 
 EXACT_ROWS = 100_000  # quantiles and counts of at most so many rows are exact
 # rows that are drawn from a larger table: quartiles err by 0.5 % of the interquartile range
@@ -37,10 +38,11 @@ ColumnName: TypeAlias = str | int  # a number where columns have no names
 
 
 class ColumnAttributes(TypedDict, total=False):
-    """scikit-learn's attributes of the columns of a table."""
+    """scikit-learn's attributes of the columns of a table, and its schema."""
 
     n_features_in_: int
     feature_names_in_: Array
+    schema_: TableSchema
 
 
 class SummaryRows(NamedTuple):

@@ -198,7 +198,7 @@ def _dense_block(block: TableBlock) -> TableBlock:
     if len(getattr(block, "shape", ())) != 2:
         kind = type(block).__name__
         raise TypeError(
-            f"X must give blocks of rows, 2-D arrays or data frames; got {kind}: give "
+            f"X must give blocks of rows, 2-D arrays or data frames; got {kind}. Pass "
             f"np.asarray(rows)."
         )
     return block

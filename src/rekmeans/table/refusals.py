@@ -8,32 +8,28 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Protocol
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from narwhals.exceptions import DuplicateError
 from scipy import sparse
 from sklearn import get_config
 from sklearn.utils.validation import validate_data
 
 from .._grid import Array, integer_weights
 from .base import Cells, ColumnAttributes, ColumnName, Table, dense, is_sparse
+from .frames import frame_numbers, object_numbers, open_frame, read_frame
 from .memory import CELLS_AT_ONCE, MemoryTable, PairwiseTable
+from .schema import TableSchema
 from .sparse_rows import csr_rows
 
 if TYPE_CHECKING:
-    from narwhals import Series
-    from narwhals.stable.v2.typing import IntoDataFrame, IntoSeries
     from sklearn.base import BaseEstimator
 
 # DLPack's numbers of memory that the processor reads: plain, pinned, managed
 HOST_MEMORY = {1, 3, 11, 13}
-MOST_SHAPED = 500  # columns of a Mahalanobis fit: a shape has 1000 x 1000 numbers for each cluster
-MOST_PAIRED = 50_000  # rows of a kernel mean: a pass over all pairs takes half a minute
-WHOLE_NUMBERS = {nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32, nw.UInt64}
-# of columns that NumPy converts together
-PLAIN_TYPES = {nw.Float64, nw.Float32, nw.Boolean} | WHOLE_NUMBERS
+MAX_SHAPE_COLUMNS = 500  # of a Mahalanobis fit: a shape has 1000 x 1000 numbers per cluster
+MAX_PAIRED_ROWS = 50_000  # rows of a kernel mean: a pass over all pairs takes half a minute
 # larger values overflow in differences and squares; a float64, also beside float32 cells
 LARGEST_VALUE = np.float64(1e150)
 
@@ -59,12 +55,18 @@ def read_table(
     Unless `fitting`, the columns are compared with those of the fit. `k_parameter` is the parameter
     that sets k, with its value.
     """
-    rows = as_rows(X)
+    schema = None if fitting else getattr(estimator, "schema_", None)
+    frame = None if is_sparse(X) else open_frame(X)
+    if frame is None:
+        rows = as_rows(X)
+        named: object = rows
+    else:
+        rows, named, schema = read_frame(X, frame, schema, fitting=fitting)
+        refuse_empty(rows)
+        refuse_bad_rows(rows, frame.columns if schema is None else schema.feature_names)
     weights = None if sample_weight is None else read_weights(sample_weight, rows.shape[0])
     refuse_few_rows(rows.shape[0], k, k_parameter)
-    return MemoryTable(
-        rows, weights, read_columns(estimator, X if hasattr(X, "columns") else rows, fitting)
-    )
+    return MemoryTable(rows, weights, read_columns(estimator, named, fitting, schema))
 
 
 def refuse_few_rows(n: int, k: int, k_parameter: str) -> None:
@@ -76,12 +78,15 @@ def refuse_few_rows(n: int, k: int, k_parameter: str) -> None:
         )
 
 
-def read_columns(estimator: BaseEstimator, named: object, fitting: bool) -> ColumnAttributes:
-    """Return scikit-learn's attributes of the columns of a table.
+def read_columns(
+    estimator: BaseEstimator, named: object, fitting: bool, schema: TableSchema | None = None
+) -> ColumnAttributes:
+    """Return scikit-learn's attributes of the columns of a table, and its schema.
 
-    Unless `fitting`, the columns are compared with those of the fit.
+    Unless `fitting`, the columns are compared with those of the fit, and the schema is that of the
+    fit.
     """
-    if fitting and type(named) is np.ndarray:  # it has no column names
+    if fitting and schema is None and type(named) is np.ndarray:  # it has no column names
         return {"n_features_in_": named.shape[1]}
     probe = copy(estimator)  # a fit that fails later must not change the estimator
     validate_data(probe, named, reset=fitting, skip_check_array=True)
@@ -90,6 +95,9 @@ def read_columns(estimator: BaseEstimator, named: object, fitting: bool) -> Colu
         columns["n_features_in_"] = probe.n_features_in_
     if hasattr(probe, "feature_names_in_"):
         columns["feature_names_in_"] = probe.feature_names_in_
+    schema = schema if fitting else getattr(estimator, "schema_", None)
+    if schema is not None:
+        columns["schema_"] = schema
     return columns
 
 
@@ -113,21 +121,17 @@ def _numbers(X: object) -> tuple[Cells, Sequence[ColumnName]]:
         return rows, list(range(rows.shape[1]))
     if type(X) is np.ndarray:
         return _array(X)
-    try:
-        frame = nw.from_native(X, pass_through=True)
-    except DuplicateError:
-        names = list(cast("IntoDataFrame", X).columns)
-        raise ValueError(f"X must have different column names, got {names}.") from None
+    frame = open_frame(X)
     if hasattr(X, "__dask_graph__"):
         raise TypeError(
             f"X must be in memory here, got a {type(X).__name__} of Dask: pass X.compute() if it "
             f"fits."
         )
     refuse_device_array(X)
-    if isinstance(frame, nw.LazyFrame):
+    if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
         raise TypeError(f"X must be in memory, got a lazy {type(X).__name__}: pass X.collect().")
-    if isinstance(frame, nw.DataFrame):
-        return _frame(frame), frame.columns
+    if frame is not None:
+        return frame_numbers(frame), frame.columns
     refuse_what_is_no_table(X)
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(np.float64), np.nan)
@@ -148,7 +152,7 @@ def _array(raw: Array) -> tuple[Array, Sequence[ColumnName]]:
         return raw, names
     if raw.dtype.kind in "fiub":
         return raw.astype(np.float64), names
-    return np.stack([_cells(raw[:, j], j) for j in names], axis=1) if names else raw.astype(
+    return np.stack([object_numbers(raw[:, j], j) for j in names], axis=1) if names else raw.astype(
         np.float64
     ), names
 
@@ -176,43 +180,6 @@ def _sparse(X: sparse.sparray) -> sparse.csr_array:
     if X.dtype.kind not in "fiub":
         raise ValueError(f"Complex data not supported: X has dtype {X.dtype}; pass real numbers.")
     return csr_rows(X)
-
-
-def _frame(frame: nw.DataFrame[IntoDataFrame]) -> Array:
-    """Return a data frame as float64 (n, d), null as NaN.
-
-    Columns of plain numbers are converted together, others one by one.
-    """
-    if (
-        frame.columns
-        and set(frame.schema.values()) <= PLAIN_TYPES
-        and (cells := frame.to_numpy()).dtype.kind in "fiub"
-    ):
-        return np.asarray(cells, np.float64, order="C")
-    columns = [_column(series, series.name) for series in frame.iter_columns()]
-    return np.stack(columns, axis=1) if columns else np.empty((len(frame), 0))
-
-
-def _column(series: Series[IntoSeries], name: ColumnName) -> Array:
-    """Return a column of a data frame as float64, null as NaN."""
-    if series.dtype in PLAIN_TYPES and (cells := series.to_numpy()).dtype.kind in "fiub":
-        return np.asarray(cells, np.float64)
-    if series.dtype.is_numeric() or series.dtype == nw.Boolean:
-        return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
-    return _cells(series.to_numpy(), name)
-
-
-def _cells(values: Array, name: ColumnName) -> Array:
-    """Return objects that are numbers as float64; text raises an error even if it is a numeral."""
-    kind = next((type(v).__name__ for v in values.ravel() if isinstance(v, str | bytes)), "")
-    try:
-        if kind or values.dtype.kind in "mMc":
-            raise ValueError(f"found {kind or values.dtype}")
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise type(error)(
-            f"X must be numeric, column {name!r} is not: {error}; drop or encode it."
-        ) from None
 
 
 def refuse_empty(X: HasShape) -> None:
@@ -327,11 +294,11 @@ def circle_points(X: object, d: int) -> Array:
 
 def refuse_many_pairs(n: int, kernel: str) -> None:
     """Raise ValueError for kernel means of too many rows: their cost is quadratic."""
-    if n > MOST_PAIRED:
+    if n > MAX_PAIRED_ROWS:
         raise ValueError(
             f"centroids='mean' with kernel={kernel!r} needs the kernel values of all pairs of "
             f"rows in each pass, so at "
-            f"most {MOST_PAIRED} rows; got {n}, whose matrix would take {8e-9 * n * n:.3g} GB: "
+            f"most {MAX_PAIRED_ROWS} rows; got {n}, whose matrix would take {8e-9 * n * n:.3g} GB: "
             f"use a sample of them, "
             "or centroids='rectified', whose cost is linear in the rows."
         )
@@ -416,9 +383,9 @@ def refuse_missing_coordinates(X: Array, Z: Array, kernel: str, beyond: str) -> 
 
 def refuse_wide_shapes(d: int) -> None:
     """Raise ValueError for more columns than a Mahalanobis fit supports."""
-    if d > MOST_SHAPED:
+    if d > MAX_SHAPE_COLUMNS:
         raise ValueError(
-            f"a shape has the square of its columns, at most {MOST_SHAPED} are taken; got {d}: "
+            f"MahalanobisFuzzyCMeans supports at most {MAX_SHAPE_COLUMNS} features, got {d}: "
             f"select some."
         )
 

@@ -1,26 +1,32 @@
-"""The table of any input on the host: a StreamTable of a source of blocks, else a table in
-memory.
-"""
+"""The table of any input on the host: in memory, or a StreamTable of a source of blocks."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, Self, cast
 
 import numpy as np
 
+from .._text import name_list
+from ..io.file_names import check_regular_file, is_pattern, is_several_files
+from ..io.scan import READERS, ArrayScan, Scan, file_ending, open_scan
+from ..io.selection import ColumnSelection
 from ..machine_memory import machine_memory
 from ..threads import count_threads
 from . import refusals
 from .array_blocks import PLAIN_KINDS, ArrayBlocks, DiskArray, NpyBlocks
 from .base import ColumnName
 from .block_source import BlockSource, CalledBlocks, WeightedBlocks
-from .file_names import is_pattern, is_several_files
+from .file_table import FileTable
+from .frames import warn_of_skipped
+from .inference import apply_schema, infer_schema, missing_columns_message, with_only
 from .memory import MemoryTable
-from .reading import check_regular_file, explain_reading, report_reading
+from .reading import explain_reading, report_reading
 from .refusals import read_table
+from .schema import WEIGHTS, TableSchema
+from .schema_blocks import SchemaBlocks
 from .source_parts import RawBlock, map_parts
 from .stream import StreamTable, block_rows
 from .survey import Survey, refuse_bad_survey, survey_raw_block
@@ -57,11 +63,17 @@ def read_host_table(
     For the parameters, see `read_table`.
     """
     weight = sample_weight if isinstance(sample_weight, str) else None
-    source = find_source(X, weight, memory_limit, None if fitting else fitted_names(estimator))
+    fitted = None if fitting else FittedColumns.of(estimator)
+    if isinstance(X, FileTable) and not X.is_in_blocks:
+        return _file_rows(
+            estimator, X, sample_weight, fitting=fitting, k=k, k_parameter=k_parameter
+        )
+    source = find_source(X, weight, memory_limit, fitted)
     if source is None:
         return read_table(
             estimator, X, sample_weight, fitting=fitting, k=k, k_parameter=k_parameter
         )
+    schema = getattr(source, "schema", None)
     if sample_weight is not None and not isinstance(sample_weight, str):
         given = cast("ArrayLike", sample_weight)
         if source.n_rows is None and np.ndim(given) == 0:
@@ -71,7 +83,7 @@ def read_host_table(
             )
         n = np.size(given) if source.n_rows is None else source.n_rows
         source = WeightedBlocks(source, refusals.read_weights(sample_weight, n))
-    columns = refusals.read_columns(estimator, source.first_row(), fitting)
+    columns = refusals.read_columns(estimator, source.first_row(), fitting, schema)
     if fitting:
         source.keep_blocks(room_for_blocks(source.n_rows or 0, memory_limit))
     threads = getattr(estimator, "n_threads", None)
@@ -80,6 +92,18 @@ def read_host_table(
     survey = survey_rows(source, names, memory_limit, threads, has_digest)
     refusals.refuse_few_rows(survey.n_rows, k, k_parameter)
     return StreamTable(source, survey, columns, memory_limit, threads)
+
+
+class FittedColumns(NamedTuple):
+    """The columns of a fit: their schema, or only their names."""
+
+    schema: TableSchema | None
+    names: list[str] | None
+
+    @classmethod
+    def of(cls, estimator: BaseEstimator) -> Self:
+        """Return the columns of a fitted estimator."""
+        return cls(getattr(estimator, "schema_", None), fitted_names(estimator))
 
 
 def fitted_names(estimator: BaseEstimator) -> list[str] | None:
@@ -92,27 +116,96 @@ def find_source(
     X: object,
     weight: str | None,
     memory_limit: int | None = None,
-    only: Sequence[str] | None = None,
+    fitted: FittedColumns | None = None,
 ) -> BlockSource | None:
     """Return the source of blocks that X is or names; None for a table in memory.
 
-    `weight` is the name of the column of weights, `only` are the names of the feature columns.
+    `weight` is the name of the column of weights, `fitted` are the columns of the fit.
     """
     if type(X) is np.ndarray:  # the protocol check below takes longer than reading a small table
         return None
+    if isinstance(X, FileTable):
+        X = X.X
     if isinstance(X, BlockSource):
         return X
     if isinstance(X, str | os.PathLike):
-        return _named_source(os.fspath(X), weight, only)
+        return _named_source(os.fspath(X), weight, fitted)
     if type(X).__module__.startswith("pyarrow._dataset"):
-        from .parquet import DatasetBlocks
+        from ..io.parquet import scan_dataset
 
-        return DatasetBlocks(X, weight, only)
+        return _scan_source(scan_dataset(X), weight, fitted)
     if callable(X):
-        return CalledBlocks(X, weight, only)
+        return CalledBlocks(X, weight, None if fitted is None else fitted.names)
     if _is_large_memmap(X, memory_limit) or type(X).__module__.split(".")[0] == "zarr":
         return _array_source(cast("DiskArray", X), weight)
     return None
+
+
+def _scan_source(scan: Scan, weight: str | None, fitted: FittedColumns | None) -> SchemaBlocks:
+    """Return the blocks of a scan, by a new schema or by that of a fit."""
+    selection = ColumnSelection(weight=weight)
+    names = list(scan.types)
+    if weight is not None and weight not in scan.types:
+        raise ValueError(
+            f"sample_weight={weight!r} must name a column of X; it has {', '.join(names):.80}."
+        )
+    if weight is not None and scan.column_types[weight].storage not in ("integer", "number"):
+        raise ValueError(
+            f"sample_weight={weight!r} must name a column of numbers, got one of "
+            f"{scan.types[weight]}."
+        )
+    with explain_reading():
+        if fitted is None:
+            inference = infer_schema(scan, selection)
+            _refuse_no_feature(inference.schema)
+            warn_of_skipped(inference.schema, scan.name)
+        elif fitted.schema is not None and fitted.schema.has_names:
+            inference = apply_schema(scan, fitted.schema)
+        else:
+            is_named = fitted.names is not None and set(fitted.names) <= set(scan.types)
+            inference = infer_schema(scan, with_only(selection, fitted.names if is_named else None))
+    return SchemaBlocks(inference, weight)
+
+
+def _refuse_no_feature(schema: TableSchema) -> None:
+    """Raise ValueError for a schema without features."""
+    if schema.features:
+        return
+    if not schema.columns or all(why == WEIGHTS for why in schema.skipped_columns.values()):
+        raise ValueError("X has 0 feature(s) while a minimum of 1 is required: pass a column.")
+    reasons = name_list([f"{name} ({why})" for name, why in schema.skipped_columns.items()])
+    raise ValueError(f"X must be numeric, no column is: {reasons}. Encode a column as numbers.")
+
+
+def _file_rows(
+    estimator: BaseEstimator,
+    table: FileTable,
+    sample_weight: object,
+    *,
+    fitting: bool,
+    k: int,
+    k_parameter: str,
+) -> MemoryTable:
+    """Return the table of a file in memory, with the names and the schema of the file."""
+    rows = refusals.as_rows(table.cells)
+    names = list(table.names) if table.has_names else []
+    fitted = None if fitting else FittedColumns.of(estimator)
+    wanted = None if fitted is None else fitted.names
+    if wanted is not None and names and names != wanted:
+        if missing := [name for name in wanted if name not in names]:
+            raise ValueError(missing_columns_message("X", missing))
+        rows = rows[:, [names.index(name) for name in wanted]]
+        names = wanted
+    named: object = rows
+    if names:
+        from ..io._pyarrow import pa
+
+        named = pa.table({name: [0.0] for name in names})
+    n = rows.shape[0]
+    weights = None if sample_weight is None else refusals.read_weights(sample_weight, n)
+    refusals.refuse_few_rows(n, k, k_parameter)
+    columns = refusals.read_columns(estimator, named, fitting, table.schema)
+    return MemoryTable(rows, weights, columns)
 
 
 def _is_large_memmap(X: object, memory_limit: int | None) -> bool:
@@ -166,21 +259,35 @@ def survey_rows(
     return refuse_bad_survey(found)
 
 
-def _named_source(name: str, weight: str | None, only: Sequence[str] | None) -> BlockSource:
-    """Return the source that a path names: a .npy file, or parquet files as a file, a folder or a
-    pattern.
-    """
+def _named_source(name: str, weight: str | None, fitted: FittedColumns | None) -> BlockSource:
+    """Return the source that a path names: an array in a .npy file, or the scan of other files."""
     path = Path(name)
     if not is_pattern(name) and not path.exists():
         raise FileNotFoundError(
-            f"{name} does not exist: name a .npy file, or a parquet file, folder or pattern."
+            f"{name} does not exist. Pass the path of a table, or a folder or pattern of parquet "
+            f"files."
         )
     if path.suffix == ".npy" and not is_several_files(name):
         check_regular_file(path)
         return _array_source(NpyBlocks.of_path(path), weight)
-    from .parquet import open_parquet
+    if not is_several_files(name):
+        check_regular_file(path)
+    only = None if fitted is None or fitted.names is None else tuple(fitted.names)
+    scan = _open_named(name, ColumnSelection(only=only, weight=weight))
+    if isinstance(scan, ArrayScan):
+        raise TypeError(
+            f"{name} is read into memory only. Pass rekmeans.read_table({path.name!r})."
+        )
+    return _scan_source(scan, weight, fitted)
 
-    return open_parquet(name, weight, only)
+
+def _open_named(name: str, selection: ColumnSelection) -> Scan | ArrayScan:
+    """Open a file by the ending of its name; files without a known ending are parquet."""
+    if is_several_files(name) or file_ending(Path(name)) not in READERS:
+        from ..io.parquet import scan_parquet
+
+        return scan_parquet(Path(name), selection)
+    return open_scan(name, selection)
 
 
 def _array_source(

@@ -454,9 +454,12 @@ def test_a_forked_child_can_fit():
 
 
 LONG_FIT = """
+import signal
 import numpy as np
 from sklearn.exceptions import NotFittedError
 from rekmeans import RectifiedEulerKMeans
+# a shell makes its background jobs ignore SIGINT
+signal.signal(signal.SIGINT, signal.default_int_handler)
 X = np.random.default_rng(0).standard_normal((200_000, 20))
 model = RectifiedEulerKMeans(
     200, max_iter=100_000, init="random", n_init=1000, random_state=0, verbose=1

@@ -23,14 +23,17 @@ from ...table.base import (
     numbers_of_rows,
 )
 from ...table.block_source import columns_by_name
+from ...table.frames import require_features
 from ...table.memory import SUMMARY_SEED, MemoryTable
 from ...table.refusals import number_rows
 from ...table.row_digest import shift_digest
+from ...table.schema import TableSchema
 from ...table.stream import rows_at_goals, running_weights, stack_blocks
-from ...table.stream_input import fitted_names
+from ...table.stream_input import FittedColumns
 from ...table.survey import Survey, refuse_bad_survey, survey_raw_block
 from ...threads import count_threads, lazy_property
 from .compute import compute
+from .schema import encode_partition, has_plain_columns, infer_collection
 
 if TYPE_CHECKING:
     from dask.array import Array as DaskArray
@@ -54,6 +57,8 @@ class DaskTable:
     lengths: tuple[int, ...] | None = None  # the rows of each partition, if known without reading
     columns: ColumnAttributes = field(default_factory=ColumnAttributes)
     has_digest: bool = False  # whether the survey computes the digest of all rows
+    # how columns become numbers; None if all are stored as numbers
+    schema: TableSchema | None = None
 
     is_in_memory: ClassVar[bool] = False
     is_partitioned: ClassVar[bool] = True
@@ -72,7 +77,9 @@ class DaskTable:
         """Return delayed tables with new task names, so that they share no tasks with others."""
         pairs = zip(self.raw_partitions, self.partition_weights, strict=True)
         names = self.names if self.weight else None
-        return tuple(delayed(_load_partition)(raw, names, self.weight, w) for raw, w in pairs)
+        return tuple(
+            delayed(_load_partition)(raw, names, self.weight, w, self.schema) for raw, w in pairs
+        )
 
     @lazy_property
     def surveys(self) -> list[Survey | None]:
@@ -235,6 +242,7 @@ class Collection(NamedTuple):
     meta: Array | DataFrame  # an example of the feature columns
     weight: str | None = None  # the name of the weight column
     lengths: tuple[int, ...] | None = None  # the rows of each partition, if known
+    schema: TableSchema | None = None  # how columns become numbers, if they are not all numbers
 
 
 def read_dask_table(
@@ -266,8 +274,8 @@ def open_collection(
     is_table = getattr(X, "ndim", None) == 2
     if is_table and hasattr(X, "to_dask_array"):
         weight = sample_weight if isinstance(sample_weight, str) else None
-        only = None if fitting else fitted_names(estimator)
-        collection = _open_frame(cast("DaskFrame", X), weight, only)
+        fitted = None if fitting else FittedColumns.of(estimator)
+        collection = _open_frame(cast("DaskFrame", X), weight, fitted)
     elif is_table and hasattr(X, "rechunk"):
         collection = _open_array(cast("DaskArray", X), sample_weight)
     else:
@@ -275,7 +283,7 @@ def open_collection(
     if not collection.names:
         raise ValueError("X has 0 feature(s) while a minimum of 1 is required. Add a column.")
     weights = _split_weights(sample_weight, collection)
-    columns = refusals.read_columns(estimator, collection.meta, fitting)
+    columns = refusals.read_columns(estimator, collection.meta, fitting, collection.schema)
     has_digest = fitting and getattr(estimator, "checkpoint", None) is not None
     return DaskTable(
         collection.raw_partitions,
@@ -285,27 +293,48 @@ def open_collection(
         collection.lengths,
         columns,
         has_digest,
+        None if collection.schema is None or collection.schema.is_plain else collection.schema,
     )
 
 
-def _open_frame(X: DaskFrame, weight: str | None, only: list[str] | None) -> Collection:
-    """Open a dask.dataframe. `weight` names the weight column, `only` the columns of the fit."""
-    if len(set(X.columns)) < len(X.columns):
+def _open_frame(X: DaskFrame, weight: str | None, fitted: FittedColumns | None) -> Collection:
+    """Open a dask.dataframe; `weight` is a column, `fitted` are the columns of the fit."""
+    columns = [*X.columns]
+    if len(set(columns)) < len(columns):
         raise ValueError(
-            f"X must have unique column names, got {list(X.columns)!r:.80}. Rename the duplicates."
+            f"X must have unique column names, got {columns!r:.80}. Rename the duplicates."
         )
-    wanted = only if weight is None or only is None else [*only, weight]
-    taken = columns_by_name([*X.columns], wanted)
-    if taken != [*X.columns]:  # otherwise the partitions keep their task names
+    if weight is not None and weight not in columns:
+        raise ValueError(
+            f"sample_weight={weight!r} is not a column of X. Use one of {columns!r:.80}."
+        )
+    schema = None if fitted is None else fitted.schema
+    if fitted is None:
+        schema = infer_collection(X, [name for name in columns if name != weight])
+    if (
+        schema is not None
+        and schema.has_names
+        and not (fitted is not None and schema.is_plain and has_plain_columns(X._meta, columns))
+    ):
+        require_features(schema, columns)
+        names: list[ColumnName] = [*schema.feature_names]
+    else:
+        only = None if fitted is None else fitted.names
+        names = [name for name in columns_by_name(columns, only) if name != weight]
+    taken = (
+        [name for name in columns if name in {*names, weight}]
+        if fitted is None
+        else [
+            *names,
+            *([] if weight is None else [weight]),
+        ]
+    )
+    if taken != columns:  # otherwise the partitions keep their task names
         X = X[taken]
-    names = [name for name in X.columns if name != weight]
-    if weight is not None and weight not in X.columns:
-        raise ValueError(
-            f"sample_weight={weight!r} is not a column of X. Use one of {list(X.columns)!r:.80}."
-        )
     meta = X._meta[names]
-    number_rows(meta)  # raises an error for text columns
-    return Collection(tuple(X.to_delayed()), names, meta, weight)
+    if schema is None:
+        number_rows(meta)  # raises an error for text columns
+    return Collection(tuple(X.to_delayed()), names, meta, weight, schema=schema)
 
 
 def _open_array(X: DaskArray, sample_weight: object) -> Collection:
@@ -359,14 +388,18 @@ def _split_weights(sample_weight: object, collection: Collection) -> Sequence[Pa
 
 
 def _load_partition(
-    raw: RawPartition, names: list[ColumnName] | None, weight: str | None, w: Array | None
+    raw: RawPartition,
+    names: list[ColumnName] | None,
+    weight: str | None,
+    w: Array | None,
+    schema: TableSchema | None,
 ) -> MemoryTable:
     """Return the rows of a partition as a table of numbers, with their weights."""
     if weight is not None:
         frame = cast("DataFrame", raw)
         w = number_rows(frame[[weight]])[:, 0]
         raw = frame[names]
-    X = number_rows(raw)
+    X = number_rows(raw) if schema is None else encode_partition(raw, schema)
     weights = None if w is None else np.asarray(w, np.float64)
     if weights is not None and weights.shape != X.shape[:1]:
         raise ValueError(

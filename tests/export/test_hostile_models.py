@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from rekmeans import RectifiedEulerKMeans, load, save
+from support.model_files import write_bytes
 
 ROWS = np.random.default_rng(0).normal(size=(30, 3))
 LONG = "n" * 10**6
@@ -25,8 +26,7 @@ def parts(tmp_path_factory):
 
 def refusal(path, header, blob, length=None):
     """The sentence that refuses a file of this header."""
-    data = header.encode()
-    path.write_bytes((len(data) if length is None else length).to_bytes(8, "little") + data + blob)
+    write_bytes(path, header.encode(), blob, length)
     with pytest.raises(ValueError, match=r"m\.safetensors") as refused:
         load(path)
     sentence = str(refused.value)
@@ -39,26 +39,51 @@ def with_inner(header, **values):
     """The header with other values in rekmeans' own."""
     outer = json.loads(header)
     inner = json.loads(outer["__metadata__"]["rekmeans"]) | values
-    return json.dumps(outer | {"__metadata__": {"rekmeans": json.dumps(inner)}})
+    metadata = outer["__metadata__"] | {"rekmeans": json.dumps(inner)}
+    return json.dumps(outer | {"__metadata__": metadata})
+
+
+def with_attribute(header, name, value):
+    """The header with another value of an attribute."""
+    outer = json.loads(header)
+    attributes = json.loads(outer["__metadata__"]["rekmeans"])["attributes"]
+    return with_inner(header, attributes=attributes | {name: value})
 
 
 CHANGES = {
-    "an array twice": (lambda h: h.replace('"unit":', '"unit":{},"unit":'), "'unit' twice"),
+    "an array twice": (
+        lambda h: h.replace('"labels_":', '"labels_":{},"labels_":'),
+        "'labels_' twice",
+    ),
     "metadata twice": (
         lambda h: h.replace('"__metadata__":', '"__metadata__":{},"__metadata__":'),
         "twice",
     ),
     "an entry twice": (
-        lambda h: h.replace(r"{\"format\":", r"{\"alpha\":1,\"format\":"),
-        "'alpha' twice",
+        lambda h: h.replace(r"{\"format\":", r"{\"version\":1,\"format\":"),
+        "'version' twice",
     ),
-    "a long array": (lambda h: h.replace('"unit"', f'"{LONG}"'), "unknown: nnn"),
-    "a long type": (lambda h: h.replace('"F64"', f'"{LONG}"', 1), "must be of type F64, got nnn"),
+    "a long array": (lambda h: h.replace('"labels_"', f'"{LONG}"'), "malformed: 'labels_'"),
+    "a long array more": (
+        lambda h: h.replace(
+            '"labels_":',
+            f'"{LONG}":{{"dtype":"F64","shape":[0],"data_offsets":[0,0]}},"labels_":',
+        ),
+        "is an array of no record",
+    ),
+    "a long type": (lambda h: h.replace('"F64"', f'"{LONG}"', 1), "unknown type 'nnn"),
     "a long estimator": (lambda h: with_inner(h, estimator=LONG), "estimator must be one of"),
-    "a long engine": (lambda h: with_inner(h, engine=LONG), "engine must be text of at most 200"),
+    "a long engine": (
+        lambda h: with_attribute(h, "engine_", LONG),
+        "engine_ must be text of at most 200",
+    ),
     "a long parameter": (
         lambda h: with_inner(h, parameters={"scale": LONG}),
         "text of at most 200",
+    ),
+    "a long record": (
+        lambda h: with_inner(h, kernel={"record": LONG, "fields": {}}),
+        "is no record of this file",
     ),
     "a long version": (lambda h: with_inner(h, version=10**4000), "version 1000"),
     "a long answer version": (lambda h: with_inner(h, answer_version=10**4000), "at most 1000000"),
@@ -67,10 +92,13 @@ CHANGES = {
         "feature_names must differ",
     ),
     "a negative side": (
-        lambda h: h.replace('"shape":[3]', '"shape":[-3]'),
-        "type and shape of every array",
+        lambda h: h.replace('"shape": [3]', '"shape": [-3]'),
+        "has no valid shape",
     ),
-    "a giant side": (lambda h: h.replace('"shape":[3]', f'"shape":[{2**62}]'), "this machine has"),
+    "a giant side": (
+        lambda h: h.replace('"shape": [3]', f'"shape": [{2**62}]'),
+        "has another length than its shape",
+    ),
     "no entries": (lambda h: "[]", "not a table"),
     "many values": (lambda h: '{"a":[' + "{}," * 6_000_000 + "0]}", "longer than 16 MB"),
 }
@@ -93,15 +121,17 @@ def test_offsets_that_lie_are_refused(parts, tmp_path):
     header, blob = parts
     entries = json.loads(header)
     for ends in ([8, 0], [0, 2**40], [0, 2**63], [-8, 0], [0], "x"):
-        entries["unit"]["data_offsets"] = ends
+        entries["labels_"]["data_offsets"] = ends
         assert "damaged" in refusal(tmp_path / "m.safetensors", json.dumps(entries), blob)
 
 
 def test_infinite_points_are_refused(parts, tmp_path):
     header, blob = parts
-    low, _ = json.loads(header)["cluster_centers"]["data_offsets"]
+    low, _ = json.loads(header)["cluster_centers_"]["data_offsets"]
     infinite = blob[:low] + np.array([np.inf]).tobytes() + blob[low + 8 :]
-    assert "cluster_centers must be finite" in refusal(tmp_path / "m.safetensors", header, infinite)
+    assert "cluster_centers_ must be finite" in refusal(
+        tmp_path / "m.safetensors", header, infinite
+    )
 
 
 def test_names_that_no_file_may_have_are_refused_when_it_is_written(tmp_path):

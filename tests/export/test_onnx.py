@@ -7,7 +7,16 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris, load_wine
 
-from rekmeans import EulerKMeans, EulerMap, RectifiedEulerKMeans, load, save, to_onnx
+from rekmeans import (
+    EulerKMeans,
+    EulerMap,
+    FuzzyCMeans,
+    RectifiedEulerKMeans,
+    load,
+    save,
+    to_onnx,
+)
+from support.assertions import raises_mentioning
 from support.euler import each_clusterer
 from support.model_files import DIRTY, IGNORED_ROWS, WINE, dirty, each_map
 
@@ -158,3 +167,9 @@ def test_an_onnx_graph_too_wide_for_its_integers_is_refused(tmp_path):
     with pytest.raises(ValueError, match="at most 32767 columns, got 32768"):
         to_onnx(model, tmp_path / "one.onnx")
     assert not list(tmp_path.iterdir())
+
+
+def test_an_estimator_without_a_graph_is_refused(tmp_path):
+    with raises_mentioning(ValueError, "only EulerKMeans", "got FuzzyCMeans", "rekmeans.save"):
+        to_onnx(FuzzyCMeans(3, random_state=0).fit(WINE), tmp_path / "model.onnx")
+    assert list(tmp_path.iterdir()) == []

@@ -6,7 +6,10 @@ import os
 from typing import Any
 
 from ..atomic import atomic_write
-from .model_state import refuse_other_models
+from ..estimators import EulerKMeans, EulerMap, RectifiedEulerKMeans
+from ..estimators.fitted_state import refuse_other_models
+
+WITH_GRAPH = (EulerKMeans, RectifiedEulerKMeans, EulerMap)
 
 
 def to_onnx(model: Any, path: str | os.PathLike[str]) -> None:
@@ -41,6 +44,12 @@ def to_onnx(model: Any, path: str | os.PathLike[str]) -> None:
     (True, True)
     """
     refuse_other_models(model)
+    if not isinstance(model, WITH_GRAPH):
+        names = ", ".join(kind.__name__ for kind in WITH_GRAPH)
+        raise ValueError(
+            f"only {names} can be an ONNX graph, got {type(model).__name__}: pass one of these, or "
+            f"use rekmeans.save."
+        )
     from .onnx_graph import onnx_bytes
 
     with atomic_write(path) as part:

@@ -1,0 +1,28 @@
+"""The arguments of `rekmeans inspect`; inspecting.py does the work."""
+
+from __future__ import annotations
+
+from ..io import MAX_COLUMNS
+from ._options import Debug, Drop, Json, Keep, Label, MaxColumns, TablePath
+
+
+def inspect(
+    table: TablePath,
+    label: Label = None,
+    drop: Drop = None,
+    keep: Keep = None,
+    max_columns: MaxColumns = MAX_COLUMNS,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Show how each column of a table is read, and why.
+
+    Every column is listed with its kind, how its cells become numbers, the
+    reason, its missing cells and examples. Nothing is written.
+    """
+    # imported here, so that --help does not wait for NumPy and scikit-learn
+    from ..io.selection import ColumnSelection
+    from .inspecting import inspect_columns
+
+    selection = ColumnSelection(label, tuple(drop or ()), None, max_columns, tuple(keep or ()))
+    inspect_columns(table, selection, as_json=as_json)

@@ -1,0 +1,86 @@
+"""Model files of format versions 1 and 2, which hold Euler models only, as files of version 3."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .._grid import Array
+
+EARLIER_VERSIONS = (1, 2)
+FIRST_ANSWER_VERSION = 1  # of files that do not name theirs
+FIRST_NAMES = {  # of the arrays in files of version 1
+    "centre": "shift",
+    "history.objective": "history.inertia",
+    "history.moved": "history.n_changed",
+    "history.refilled": "history.n_relocated",
+}
+SCALE = ("low", "high", "shift", "unit", "period")
+HISTORY = ("inertia", "n_changed", "n_relocated", "seconds")
+SHARED = (
+    "format",
+    "version",
+    "answer_version",
+    "estimator",
+    "parameters",
+    "alpha",
+    "beyond",
+    "feature_names",
+)
+OF_CLUSTERERS = ("n_iter", "inertia", "engine")
+
+
+def upgrade(
+    header: dict[str, Any], arrays: Mapping[str, Array]
+) -> tuple[dict[str, Any], Mapping[str, Array]]:
+    """Return header and arrays as version 3 has them. Their values are checked afterwards."""
+    is_map = header["estimator"] == "EulerMap"
+    if header["version"] == 1:
+        header = {"answer_version": FIRST_ANSWER_VERSION, "engine": ""} | header
+        if is_map:
+            del header["engine"]
+        arrays = _upgrade_first_arrays(arrays)
+    known = {*SHARED, *(() if is_map else OF_CLUSTERERS)}
+    if header.keys() != known:
+        other = sorted(header.keys() ^ known)[0]
+        raise ValueError(f"{other:.40} must be in the header of its version, or must not be")
+    if not isinstance(header["parameters"], dict):
+        raise ValueError("parameters must be a table")
+
+    def array(name: str) -> dict[str, str]:
+        return {"array": name}
+
+    left_out = ["left_out"] if "left_out" in arrays else []
+    scale = {"record": "Scale", "fields": {name: array(name) for name in (*SCALE, *left_out)}}
+    map_fields = {"scale": scale, "beyond": header["beyond"], "alpha": header["alpha"]}
+    attributes: dict[str, Any] = {"middle_": array("middle")}
+    parameters = dict(header["parameters"])
+    if not is_map:
+        attributes = {
+            "n_iter_": header["n_iter"],
+            "inertia_": header["inertia"],
+            "engine_": header["engine"],
+            "cluster_centers_": array("cluster_centers"),
+            "history_": {"table": {name: array(f"history.{name}") for name in HISTORY}},
+        }
+        attributes |= {"labels_": array("labels")} if "labels" in arrays else {}
+        parameters |= {"init": array("init")} if "init" in arrays else {}
+    centroids = {"record": "OnCircles", "fields": {"f": array("centroids")}}
+    return {
+        **{name: header[name] for name in ("format", "version", "answer_version", "estimator")},
+        "parameters": parameters,
+        "n_features": arrays["unit"].size,
+        "feature_names": header["feature_names"],
+        "kernel": {"record": "Euler", "fields": map_fields},
+        "centroids": None if is_map else centroids,
+        "attributes": attributes,
+    }, arrays
+
+
+def _upgrade_first_arrays(arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """Return the arrays of version 1, whose scale had one interval a column and no period."""
+    renamed = {FIRST_NAMES.get(name, name): values for name, values in arrays.items()}
+    intervals = {name: renamed[name].reshape(-1, 1) for name in ("low", "high", "shift")}
+    return renamed | intervals | {"period": np.zeros(renamed["unit"].size)}

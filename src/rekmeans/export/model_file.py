@@ -1,0 +1,290 @@
+"""Model files: a fitted estimator in a safetensors file that gives the same bits back."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from .. import _parameters
+from .._caller import caller_stacklevel
+from .._grid import Array
+from .._text import shorten_name
+from ..atomic import atomic_write
+from ..estimators.fitted_state import (
+    CODEC,
+    ESTIMATORS,
+    FittedState,
+    default_parameters,
+    fitted_state,
+    refuse_other_models,
+    restore_estimator,
+)
+from ..io.file_names import check_regular_file
+from ..machine_memory import size_text
+from ..model import ANSWER_VERSION
+from ..table.schema import TableSchema
+from ..tensor_file import (
+    MAX_HEADER,
+    DamagedFileError,
+    RepeatedNameError,
+    TensorFile,
+    parse_distinct,
+    read_tensor_file,
+    write_tensor_file,
+)
+from .earlier_versions import EARLIER_VERSIONS, upgrade
+
+FORMAT = "rekmeans"
+VERSION = 3
+# letters of a path and of what is wrong in a message: together a short sentence
+LONGEST_PLACE = 80
+LONGEST_FAULT = 150
+MOST_VERSIONS = 10**6  # of the answer: a larger number is damage
+HEADER = {
+    "format",
+    "version",
+    "answer_version",
+    "estimator",
+    "parameters",
+    "n_features",
+    "feature_names",
+    "kernel",
+    "centroids",
+    "attributes",
+}
+OPTIONAL = {"schema"}  # of a model that was fitted to a table with a schema
+# an array with an entry for each row of the fit or of the stream -> the beginnings of the names of
+# all such arrays, what they are, and how to write a smaller file
+ROW_ARRAYS = {
+    "kernel.fitted": (
+        ("kernel.fitted", "kernel.counting", "centroids."),
+        "the rows of the fit, which means of this kernel need,",
+        "Use centroids='rectified' for a small file.",
+    ),
+    "kernel.fitted_lengths": (
+        ("kernel.", "centroids."),  # the scale has a column for each row
+        "the numbers of each fitted row",
+        "Fit fewer rows for a smaller file.",
+    ),
+    "stream_.recent.X": (
+        ("stream_.recent.",),
+        "the rows that partial_fit keeps for its scale",
+        "Pass stream=False if the stream has ended.",
+    ),
+}
+LARGE_FILE = 1 << 20  # bytes; nobody minds the rows in a smaller file
+
+
+def save(
+    model: Any, path: str | os.PathLike[str], *, labels: bool = True, stream: bool = True
+) -> None:
+    """Write a fitted estimator to a safetensors file, complete or not at all.
+
+    The file holds numbers and text only. Parameters that are neither (a callable `init`, a
+    RandomState) are stored as their defaults, with a warning; the fitted state does not depend on
+    them.
+
+    Means of RBF and Laplace kernels and precomputed kernels predict from the rows of the fit, so
+    their files contain these rows, or the weight of each row in each centroid. After
+    `partial_fit`, the file contains the sums of the stream and up to 4096 of its rows. A warning
+    states the size of a file of 1 MB or more if such rows take most of it.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted estimator of this package.
+    path : str or path
+        The file; an earlier one is replaced.
+    labels : bool, default=True
+        Whether `labels_` (4 bytes for each row of the fit) and `memberships_` are stored.
+    stream : bool, default=True
+        Whether the sums and the rows of `partial_fit` are stored, so that the loaded model
+        continues the stream to the same bits.
+
+    Examples
+    --------
+    >>> import numpy as np, os, tempfile
+    >>> from rekmeans import RectifiedEulerKMeans, load, save
+    >>> X = np.array([[0.0], [0.1], [0.9], [1.0]])
+    >>> model = RectifiedEulerKMeans(n_clusters=2, random_state=0).fit(X)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(model, os.path.join(folder, "model.safetensors"))
+    ...     same = load(os.path.join(folder, "model.safetensors"))
+    >>> np.array_equal(same.transform(X), model.transform(X))
+    True
+    """
+    refuse_other_models(model)
+    state = fitted_state(model, labels=labels, stream=stream)
+    records = {
+        "parameters": state.parameters,
+        "kernel": state.kernel,
+        "centroids": state.centroids,
+        **state.attributes,
+    }
+    plain, arrays = CODEC.to_record(records)
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "answer_version": getattr(model, "answer_version_", ANSWER_VERSION),
+        "estimator": state.estimator,
+        "parameters": plain["parameters"]["table"],
+        "n_features": state.n_features,
+        "feature_names": state.feature_names,
+        "kernel": plain["kernel"],
+        "centroids": plain["centroids"],
+        "attributes": {name: plain[name] for name in state.attributes},
+    }
+    if state.schema is not None:
+        header["schema"] = state.schema.to_record()
+    text = json.dumps(header, allow_nan=False)
+    # the other half is for the names and shapes of arrays
+    if len(json.dumps(text)) > MAX_HEADER // 2:
+        raise ValueError(
+            f"the names of columns take more than {MAX_HEADER >> 21} MB: use shorter ones."
+        )
+    with atomic_write(path) as part:  # one key: the order of several is not kept
+        write_tensor_file(part, {FORMAT: text}, arrays)
+        size = part.stat().st_size
+    _warn_of_rows(path, size, arrays)
+
+
+def _warn_of_rows(path: str | os.PathLike[str], size: int, arrays: Mapping[str, Array]) -> None:
+    """Report the size of a file that consists of rows."""
+    for name, (prefixes, what, fix) in ROW_ARRAYS.items():
+        if name not in arrays or size < LARGE_FILE:
+            continue
+        n_bytes = sum(one.nbytes for key, one in arrays.items() if key.startswith(prefixes))
+        if n_bytes > size / 2:
+            warnings.warn(
+                f"{os.fspath(path)} takes {size_text(size)}, and {what} take {size_text(n_bytes)} "
+                f"of it. {fix}",
+                stacklevel=caller_stacklevel(),
+            )
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Return the fitted estimator that :func:`save` wrote.
+
+    It predicts, transforms and scores with the same bits, and continues a stream of `partial_fit`.
+    Nothing in the file is executed. A file that is damaged, foreign or of a newer format raises a
+    ValueError. A path to anything but a regular file also raises a ValueError, except for a folder
+    (IsADirectoryError) and a missing file (FileNotFoundError). A model can be loaded where its
+    engine is not installed. A model of another answer version loads, with a warning that a new fit
+    may give other bits; it keeps that number as `answer_version_`.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    estimator
+        The fitted estimator.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from rekmeans import EulerMap, load, save
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(EulerMap(alpha=0.5, scale="range").fit([[0.0], [4.0]]), os.path.join(folder,
+    ...     "map.safetensors"))
+    ...     load(os.path.join(folder, "map.safetensors")).transform([[4.0]])
+    array([[0., 1.]])
+    """
+    place = shorten_name(os.fspath(path), LONGEST_PLACE)
+    check_regular_file(path)
+    try:
+        file = read_tensor_file(path)
+        header, arrays = parse_header(file)
+        model = _make_model(header, arrays)
+    except DamagedFileError as error:
+        raise ValueError(
+            f"{place} is not a safetensors file, or damaged ({_short(error)}): save the model "
+            f"again."
+        ) from None
+    except (ValueError, TypeError, ArithmeticError, LookupError, AttributeError) as error:
+        raise ValueError(f"{place} holds no model that can be loaded: {_short(error)}.") from None
+    if header["answer_version"] != ANSWER_VERSION:
+        model.answer_version_ = header["answer_version"]
+        warnings.warn(
+            f"the model was fitted by answer version {model.answer_version_}, this rekmeans has "
+            f"{ANSWER_VERSION}: a new fit of the same table may give other bits",
+            stacklevel=caller_stacklevel(),
+        )
+    return model
+
+
+def _make_model(header: dict[str, Any], arrays: Mapping[str, Array]) -> Any:
+    plain = {name: header[name] for name in ("kernel", "centroids")}
+    attributes = header["attributes"]
+    if attributes.keys() & {*plain, "parameters"}:
+        raise ValueError("attributes must have names of their own")
+    records = {"parameters": {"table": header["parameters"]}, **plain, **attributes}
+    values = CODEC.from_record(records, arrays)
+    state = FittedState(
+        header["estimator"],
+        values["parameters"],
+        header["n_features"],
+        header["feature_names"],
+        values["kernel"],
+        values["centroids"],
+        {name: values[name] for name in attributes},
+        TableSchema.from_record(header["schema"]) if "schema" in header else None,
+    )
+    return restore_estimator(state)
+
+
+def _short(error: Exception) -> str:
+    """What was wrong, on a short line."""
+    return shorten_name(" ".join(str(error).split()).removesuffix("."), LONGEST_FAULT)
+
+
+def parse_header(file: TensorFile) -> tuple[dict[str, Any], Mapping[str, Array]]:
+    """Return the header of a file in the form of this version, with the entries it must have, and
+    the arrays.
+    """
+    try:
+        header = parse_distinct(file.metadata.get(FORMAT) or "null")
+    except RepeatedNameError:
+        raise
+    except (ValueError, RecursionError):
+        raise ValueError("its header is not JSON; save the model again") from None
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise ValueError("it was not written by rekmeans.save")
+    version = header.get("version")
+    if type(version) is not int or not 1 <= version <= VERSION:
+        raise ValueError(
+            f"its format has version {version!r:.20}, this rekmeans reads 1 to {VERSION}; update "
+            f"rekmeans"
+        )
+    _parameters.check_one_of("estimator", header.get("estimator"), ESTIMATORS)
+    arrays: Mapping[str, Array] = file.arrays
+    if version in EARLIER_VERSIONS:
+        header, arrays = upgrade(header, arrays)
+    elif not file.has_digest:
+        raise DamagedFileError("it has no digest")
+    _refuse_other_names("the header", set(header) - OPTIONAL, HEADER)
+    _parameters.check_int("n_features", header["n_features"])
+    if _parameters.check_int("answer_version", header["answer_version"]) > MOST_VERSIONS:
+        raise ValueError(f"answer_version must be at most {MOST_VERSIONS}")
+    names = header["feature_names"]
+    if not all(isinstance(header[name], dict) for name in ("parameters", "attributes")):
+        raise ValueError("parameters and attributes must be tables")
+    if not isinstance(names, list | None):
+        raise ValueError("feature_names must be a list or null")
+    known = set(default_parameters(ESTIMATORS[header["estimator"]]))
+    # a missing one is newer than the file
+    _refuse_other_names("parameters", set(header["parameters"]) | known, known)
+    return header, arrays
+
+
+def _refuse_other_names(what: str, names: set[str], known: set[str]) -> None:
+    if names != known:
+        more, less = (", ".join(sorted(some)) or "none" for some in (names - known, known - names))
+        raise ValueError(
+            f"{what} must be those of its version; unknown: {more:.80}; missing: {less:.80}"
+        )

@@ -1,0 +1,235 @@
+"""Scans: tables that can be read again from the start, as Arrow record batches of some columns.
+
+A new file format is a module with a function of a path and a selection that returns a scan, and a
+line in READERS.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import struct
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property, partial
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
+
+from .._grid import Array
+from .._text import quoted_list
+from ..machine_memory import machine_memory, size_text
+from .column_types import ColumnType, classify_type
+from .file_names import is_several_files
+from .selection import COMPRESSIONS, ColumnSelection, UnreadableFileError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# "text": as written, in bytes or text; "exact": integers stay integers, everything else as written
+ReadAs: TypeAlias = Literal["number", "text", "exact"]
+
+DELIMITED = ("csv", "scan_delimited")
+LIBSVM = ("numpy", "scan_libsvm")
+PARQUET = ("parquet", "scan_parquet")
+# ending: the module of this package and its function, imported when such a file is read
+READERS = {
+    ".csv": DELIMITED,
+    ".tsv": DELIMITED,
+    ".parquet": PARQUET,
+    ".pq": PARQUET,
+    ".feather": ("arrow", "scan_feather"),
+    ".npy": ("numpy", "scan_npy"),
+    ".npz": ("numpy", "scan_npz"),
+    ".libsvm": LIBSVM,
+    ".svmlight": LIBSVM,
+    ".svm": LIBSVM,
+}
+UNREADABLE = (  # errors that libraries raise for damaged files
+    *(ValueError, TypeError, OSError, EOFError, LookupError, ArithmeticError, RuntimeError),
+    *(csv.Error, zipfile.BadZipFile, zlib.error, struct.error),
+)
+MAX_REASON_LETTERS = 200  # of the message of a library
+
+
+class LateTextError(Exception):
+    """A column that begins as numbers continues as text; `name` is its name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
+class ScanPart(NamedTuple):
+    """Rows of a scan from row `start` on, read batch by batch."""
+
+    start: int
+    n_rows: int | None
+    read: Callable[[], Iterator[pa.RecordBatch]]
+
+
+class Scan:
+    """A table of named or numbered columns that can be read any number of times.
+
+    `types` has the source columns in order. A subclass implements `batches`.
+    """
+
+    is_typed: ClassVar[bool] = True  # False: the types are those of the first rows only
+    is_slow: ClassVar[bool] = False  # whether reading again takes much longer than a copy
+
+    def __init__(
+        self,
+        name: str,
+        types: Mapping[str, pa.DataType],
+        n_rows: int | None = None,
+        *,
+        has_names: bool = True,
+        index: tuple[str, ...] = (),
+        decimal: str = ".",
+    ) -> None:
+        self.name = name  # in messages
+        self.types = dict(types)
+        self.n_rows = n_rows  # None: not known without reading
+        self.has_names = has_names
+        self.index = index  # the columns of row names
+        self.decimal = decimal  # where a column shows none
+
+    @property
+    def expected_rows(self) -> int:
+        """The number of rows, or an estimate."""
+        return self.n_rows or 0
+
+    @cached_property
+    def column_types(self) -> dict[str, ColumnType]:
+        """How the cells of each column are stored."""
+        return {name: classify_type(kind) for name, kind in self.types.items()}
+
+    def batches(
+        self, columns: Mapping[str, ReadAs], size: int | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield all rows of these columns in order, about `size` rows at a time."""
+        raise NotImplementedError
+
+    def parts(self, columns: Mapping[str, ReadAs], size: int | None = None) -> list[ScanPart]:
+        """Return parts that threads can read side by side; one if rows must be read in order."""
+        return [ScanPart(0, self.n_rows, partial(self.batches, columns, size))]
+
+    def with_late_text(self, late: str, names: list[str]) -> Scan:
+        """Return the scan whose column `late`, and others among `names`, are text."""
+        raise LateTextError(late)
+
+    def row_place(self, row: int) -> str:
+        """Return where a row is, for people: its line in a file that has lines, or its number."""
+        return f"row {row} (counted from 0)"
+
+
+@dataclass(frozen=True)
+class ArrayScan:
+    """An array of numbers without column names, and its classes, if any."""
+
+    name: str
+    X: Any  # (n, d), dense or CSR
+    y: Array | None = None
+
+
+def known_endings() -> str:
+    """Return the endings of the names of tables, for messages."""
+    return f"{', '.join(READERS)}, or a compressed .csv or .tsv in {', '.join(COMPRESSIONS)}"
+
+
+def open_scan(
+    place: str | os.PathLike[str],
+    selection: ColumnSelection = ColumnSelection(),  # noqa: B008 - frozen
+) -> Scan | ArrayScan:
+    """Open a table: a file, by the ending of its name, or several parquet files."""
+    path = Path(place)
+    if is_several_files(place):
+        return _reader(PARQUET)(path, selection)
+    ending = _known_ending(path)
+    if path.stat().st_size == 0:
+        raise UnreadableFileError(f"{path.name} is empty. A table needs at least one row.")
+    with explain_damage(path, ending):
+        return _reader(READERS[ending])(path, selection)
+
+
+def _reader(place: tuple[str, str]) -> Callable[[Path, ColumnSelection], Scan | ArrayScan]:
+    """Return the function of a module of this package."""
+    module, function = place
+    read: Callable[[Path, ColumnSelection], Scan | ArrayScan]
+    read = getattr(import_module(f".{module}", __package__), function)
+    return read
+
+
+@contextmanager
+def explain_damage(path: Path, ending: str) -> Iterator[None]:
+    """Replace errors of libraries that read a file by one that names the file."""
+    try:
+        yield
+    except (UnreadableFileError, FileNotFoundError, ImportError):
+        raise
+    except PermissionError:
+        raise UnreadableFileError(
+            f"{path} may not be read. Ask its owner for permission."
+        ) from None
+    except MemoryError as error:
+        raise UnreadableFileError(_memory_message(path, error)) from error
+    except UNREADABLE as error:
+        reason = _reason(error) or type(error).__name__
+        raise UnreadableFileError(
+            f"{path.name} cannot be read as {ending[1:]}: {reason}"
+        ) from error
+
+
+def file_ending(path: Path) -> str:
+    """Return the ending that names the format, without that of a compression."""
+    is_compressed = path.suffix.lower() in COMPRESSIONS
+    return (path.with_suffix("") if is_compressed else path).suffix.lower()
+
+
+def refuse_repeated_names(name: str, names: list[str]) -> None:
+    """Raise an error for a column name that occurs twice."""
+    if twice := sorted(column for column, count in Counter(names).items() if count > 1):
+        raise UnreadableFileError(
+            f"{name} must have different column names, got {quoted_list(twice)} twice. Rename one."
+        )
+
+
+def _known_ending(path: Path) -> str:
+    """Return the ending that names the format of a file; raise an error for other places."""
+    if not path.is_file():
+        what = (
+            "is a folder"
+            if path.is_dir()
+            else "is no regular file"
+            if path.exists()
+            else "does not exist"
+        )
+        raise UnreadableFileError(f"{path} {what}. Pass a file that ends in {known_endings()}.")
+    ending = file_ending(path)
+    is_compressed = path.suffix.lower() in COMPRESSIONS
+    if ending not in READERS or (is_compressed and READERS[ending] != DELIMITED):
+        raise UnreadableFileError(
+            f"{path.name} has an unknown ending. Pass a file that ends in {known_endings()}."
+        )
+    return ending
+
+
+def _memory_message(path: Path, error: MemoryError) -> str:
+    """Return the message of a file that does not fit, with the size that was requested."""
+    reason = _reason(error).rstrip(".") or "no memory is left"
+    sizes = (
+        f"the file has {size_text(path.stat().st_size)}, this machine {size_text(machine_memory())}"
+    )
+    return (
+        f"{path.name} does not fit into memory ({reason}; {sizes}). Use fewer rows or columns, or "
+        f"pass a memory limit (--memory 2GB)."
+    )
+
+
+def _reason(error: BaseException) -> str:
+    """Return the message of a library on one line."""
+    return " ".join(str(error).split())[:MAX_REASON_LETTERS]

@@ -1,0 +1,118 @@
+"""Which columns of a table are read, and the errors of tables that cannot be read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from .._text import name_list
+from ..machine_memory import machine_memory, size_text
+from . import MAX_COLUMNS
+
+# of csv and tsv files, by the last ending
+COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+
+
+class UnreadableFileError(ValueError):
+    """A file that is not a table; the message names the file, the problem and the fix."""
+
+
+@dataclass(frozen=True)
+class NumberedNames(Sequence[str]):
+    """The names x0, x1, ... of the columns of a table without names, made on demand."""
+
+    number: int  # of columns
+
+    def __len__(self) -> int:
+        return self.number
+
+    def __getitem__(self, at: Any) -> Any:
+        numbers = range(self.number)[at]
+        return [f"x{j}" for j in numbers] if isinstance(at, slice) else f"x{numbers}"
+
+    def __contains__(self, name: object) -> bool:
+        return self._position(name) is not None
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Sequence)
+            and len(other) == self.number
+            and all(map(str.__eq__, self, other))
+        )
+
+    def index(self, name: Any, start: int = 0, stop: int | None = None) -> int:
+        """Return the number of the column of this name."""
+        position = self._position(name)
+        if position is None or position not in range(self.number)[start:stop]:
+            raise ValueError(f"{name!r} is not a column")
+        return position
+
+    def _position(self, name: object) -> int | None:
+        """Return the number in a name such as x12; None if no column has that name."""
+        digits = name[1:] if isinstance(name, str) and name[:1] == "x" else ""
+        is_canonical = (
+            len(digits) <= len(str(self.number))
+            and digits.isdecimal()
+            and digits == str(int(digits))
+        )
+        return int(digits) if is_canonical and int(digits) < self.number else None
+
+
+@dataclass(frozen=True)
+class ColumnSelection:
+    """What is read of a table: its label column, columns to drop, or the columns of a model."""
+
+    label: str | None = None
+    drop: tuple[str, ...] = ()
+    only: tuple[str, ...] | None = None  # the columns of a model, in its order
+    max_columns: int = MAX_COLUMNS
+    keep: tuple[str, ...] = ()  # features even if they look like ids
+    is_of_model: bool = False  # a fitted model defines the features: ids too
+    weight: str | None = None  # the column of weights
+
+    def refuse_many_columns(self, name: str, count: int) -> None:
+        """Raise an error for too many columns, before anything is allocated for each of them."""
+        if count > self.max_columns:
+            raise UnreadableFileError(
+                f"{name} has {count:,} columns, at most {self.max_columns:,} are allowed. Is it "
+                f"damaged, or is the separator wrong? If not, pass --max-columns {count}."
+            )
+
+    def refuse_missing_columns(
+        self, name: str, names: Sequence[str], others: Collection[str] = ()
+    ) -> None:
+        """Raise an error for requested columns that are neither in the table nor in `others`."""
+        selected = (
+            *(() if self.label is None else (self.label,)),
+            *self.drop,
+            *self.keep,
+            *(self.only or ()),
+        )
+        known: Collection[str] = names if isinstance(names, NumberedNames) else set(names)
+        if missing := [name for name in selected if name not in known and name not in others]:
+            columns = ", ".join([name_list(names), *others])
+            raise UnreadableFileError(
+                f"{name} has no column {name_list(missing)}: its columns are {columns}."
+            )
+
+    def by_position(self, names: Sequence[str]) -> Self:
+        """Return the selection for a table without names: columns are selected by position."""
+        return (
+            replace(self, only=tuple(names)) if self.only and len(self.only) == len(names) else self
+        )
+
+
+def refuse_oversize(name: str, n: int, d: int, itemsize: int = 8) -> None:
+    """Raise an error for n rows and d columns that do not fit into the memory of this machine."""
+    refuse_bytes(name, n * d * itemsize, f"{n:,} rows, {d:,} columns")
+
+
+def refuse_bytes(name: str, size: int, shape: str) -> None:
+    """Raise an error for a table that takes more bytes of memory than the machine has."""
+    if size > (most := machine_memory()):
+        raise UnreadableFileError(
+            f"{name} would take {size_text(size)} of memory ({shape}), this machine has "
+            f"{size_text(most)}. Use fewer rows or columns, or pass a memory limit "
+            f"(--memory 2GB) to read it in blocks."
+        )

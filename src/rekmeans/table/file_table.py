@@ -1,0 +1,655 @@
+"""A table from a file: scan, schema, and its rows in memory or in blocks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+import numpy as np
+from scipy import sparse
+
+from .._grid import Array
+from .._text import name_list, shorten_name
+from ..io.file_names import is_several_files
+from ..io.numpy import float_type
+from ..io.scan import (
+    ArrayScan,
+    LateTextError,
+    Scan,
+    explain_damage,
+    file_ending,
+    open_scan,
+)
+from ..io.selection import (
+    ColumnSelection,
+    NumberedNames,
+    UnreadableFileError,
+    refuse_oversize,
+)
+from .base import Cells, dense
+from .column_counts import ColumnCounts
+from .inference import (
+    CountsByColumn,
+    Inference,
+    apply_schema,
+    check_text,
+    check_types,
+    count_cells,
+    count_columns,
+    find_candidates,
+    infer_schema,
+    merge_counts,
+    provisional_features,
+    read_modes,
+    settle_schema,
+)
+from .schema import AN_ID, NO_VALUES, Column, Label, Number, Skipped, TableSchema
+from .schema_blocks import SchemaBlocks
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from .block_source import BlockSource
+
+CLASSES = "y"  # the name of the classes of an npz or libsvm file
+THE_CLASSES = "the classes"
+DEFAULT_SELECTION = ColumnSelection()
+
+
+@dataclass(frozen=True)
+class FileTable:
+    """A table as the command line reads it: numbers, names, classes, and the schema.
+
+    `fit` and `predict` take it in place of the path.
+
+    Attributes
+    ----------
+    X : array of shape (n_samples, n_features), CSR array or source of blocks
+        The features, float32 if that is exact, else float64, with NaN for missing cells. With a
+        memory limit, and for several files, a source that `fit` reads in blocks.
+    names : sequence of str
+        The names of the features.
+    has_names : bool
+        False if the file names no columns; then they are x0, x1, ...
+    skipped : dict
+        Columns that are no features, and why.
+    y : array of shape (n_samples,) or None
+        The number of each row's class, -1 for a missing class.
+    classes : list of str
+        The names of the classes.
+    ids : array or None
+        The file's own names of its rows.
+    notes : list of str
+        What was done to the cells.
+    schema : TableSchema or None
+        The kind of every source column, how it is read, and why; None for a table made by hand.
+    """
+
+    X: Cells | BlockSource | None
+    names: Sequence[str]
+    has_names: bool = True
+    skipped: dict[str, str] = field(default_factory=dict)
+    y: Array | None = None
+    classes: list[str] = field(default_factory=list)
+    ids: Array | None = None
+    notes: list[str] = field(default_factory=list)
+    schema: TableSchema | None = None
+    # of each row of the file, if some have no value and are not in X
+    has_value: Array | None = None
+    # where a row of the file is, for people
+    place_of_row: Callable[[int], str] | None = None
+
+    @property
+    def is_in_blocks(self) -> bool:
+        """Whether the rows are read in blocks."""
+        return hasattr(self.X, "parts")
+
+    @property
+    def cells(self) -> Array:
+        """The features in memory; only for a table that is not in blocks."""
+        return cast("Array", self.X)
+
+    def row_place(self, row: int) -> str:
+        """Return where a row of the file is, for people: its line or its number.
+
+        Parameters
+        ----------
+        row : int
+            The number of the row in the file, from 0.
+
+        Returns
+        -------
+        str
+            The line, counting the header as line 1, or the number.
+        """
+        if self.place_of_row is None:
+            return f"row {row} (counted from 0)"
+        return self.place_of_row(row)
+
+    def labels_of_file(self, labels: Array) -> Array:
+        """Return labels for all rows of the file, masked for rows that are not in X.
+
+        Parameters
+        ----------
+        labels : array of shape (n_samples,)
+            The labels of the rows of X.
+
+        Returns
+        -------
+        array or masked array
+            A label for each row of the file.
+        """
+        if isinstance(self.X, SchemaBlocks) and len(self.X.empty_rows):
+            return _mask_rows(labels, self.X.empty_rows)
+        if self.has_value is None:
+            return labels
+        of_file = np.zeros(len(self.has_value), labels.dtype)
+        of_file[self.has_value] = labels
+        return np.ma.MaskedArray(of_file, mask=~self.has_value)
+
+    def label_blocks_of_file(self, blocks: Iterable[Array]) -> Iterator[Array]:
+        """Yield labels for all rows of the file, masked for rows that are not in X.
+
+        Parameters
+        ----------
+        blocks : iterable of arrays
+            The labels of the rows of X, block by block.
+
+        Yields
+        ------
+        array or masked array
+            The labels of rows of the file, in order.
+        """
+        empty = self.X.empty_rows if isinstance(self.X, SchemaBlocks) else np.empty(0, np.int64)
+        start = 0  # the first row of the block in the file
+        for labels in blocks:
+            n = len(labels)
+            here = empty[empty >= start]
+            # rows of the file up to the last row of the block
+            while (n_empty := int(np.searchsorted(here, start + n))) + len(labels) > n:
+                n = len(labels) + n_empty
+            rows = here[:n_empty] - start
+            yield labels if not n_empty else _mask_rows(labels, rows)
+            start += n
+        if len(rest := empty[empty >= start]):
+            yield _mask_rows(np.empty(0, np.int32), rest - start)
+
+
+class MemoryRead(NamedTuple):
+    """The features of a scan in memory, and what was inferred on the way."""
+
+    X: Array  # (n, d), of all features in order
+    inference: Inference
+    others: dict[str, pa.ChunkedArray]  # row names and the label
+
+
+def read_table_file(
+    path: str | os.PathLike[str],
+    selection: ColumnSelection = DEFAULT_SELECTION,
+    schema: TableSchema | None = None,
+    *,
+    in_blocks: bool = False,
+    n_threads: int | None = None,
+    checks_text: bool = True,
+) -> FileTable:
+    """Return the table in a file, or several; `schema` is that of a fit."""
+    place = Path(path)
+    found = open_scan(path, selection)
+    is_file = not is_several_files(path)
+    with explain_damage(place, file_ending(place) if is_file else ".parquet"):
+        if isinstance(found, ArrayScan):
+            return _read_array(found, selection)
+        selection = _selection_of(found, selection, schema)
+        if in_blocks or not is_file:
+            return _open_blocks(found, selection, schema, n_threads, checks_text)
+        return _read_memory(found, selection, schema, n_threads)
+
+
+def read_table(
+    path: str | os.PathLike[str],
+    *,
+    label: str | None = None,
+    drop: Sequence[str] = (),
+    keep: Sequence[str] = (),
+    max_columns: int = DEFAULT_SELECTION.max_columns,
+    memory_limit: int | str | None = None,
+) -> FileTable:
+    """Read a table as the command line does.
+
+    Parameters
+    ----------
+    path : str or path
+        A csv, tsv, parquet, feather, npy, npz or libsvm file, or a folder or pattern of parquet
+        files.
+    label : str or None, default=None
+        The column of known classes, which is no feature. In npz and libsvm files: "y".
+    drop : sequence of str, default=()
+        Columns to drop.
+    keep : sequence of str, default=()
+        Columns that are features even if they look like ids.
+    max_columns : int, default=100000
+        The largest number of columns.
+    memory_limit : int, str or None, default=None
+        Read the table in blocks within so many bytes, for example "2GB". None reads it into
+        memory, except for several files.
+
+    Returns
+    -------
+    FileTable
+        The features `X`, their `names`, the classes `y`, the names `ids` of the rows, `notes` and
+        the `schema`. `fit` and `predict` take the table itself.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile, rekmeans
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "sales.csv"
+    >>> _ = path.write_text("town,price\\nUlm,$1.50\\nBari,$2.25\\n")
+    >>> table = rekmeans.read_table(path)
+    >>> table.X
+    array([[1.5 ],
+           [2.25]])
+    >>> [(column.name, column.kind, column.reason) for column in table.schema.columns]
+    [('town', 'skipped', 'text'), ('price', 'number', 'text read as numbers: $ in 2 cells')]
+    """
+    selection = ColumnSelection(label, tuple(drop), None, max_columns, tuple(keep))
+    return read_table_file(path, selection, in_blocks=memory_limit is not None)
+
+
+def inspect_table(
+    path: str | os.PathLike[str], selection: ColumnSelection = DEFAULT_SELECTION
+) -> tuple[FileTable, CountsByColumn]:
+    """Return a table without its rows, and the counts of all columns."""
+    place = Path(path)
+    found = open_scan(path, selection)
+    is_file = not is_several_files(path)
+    with explain_damage(place, file_ending(place) if is_file else ".parquet"):
+        if isinstance(found, ArrayScan):
+            table = _read_array(found, selection)
+            return table, {}
+        selection = _selection_of(found, selection, None)
+        inference = infer_schema(found, selection, is_full=True)
+        others = [
+            column.name
+            for column in inference.schema.columns
+            if column.name not in inference.counts
+        ]
+        counts = {**inference.counts, **count_columns(inference.scan, others)}
+    return _table_of(inference, np.empty((0, len(inference.schema.features)))), counts
+
+
+def _selection_of(
+    scan: Scan, selection: ColumnSelection, schema: TableSchema | None
+) -> ColumnSelection:
+    """Return the selection for a scan, after its names have been checked."""
+    names = list(scan.types)
+    if not scan.has_names:
+        selection = selection.by_position(names)
+    selection.refuse_many_columns(scan.name, len(names))
+    if schema is None:
+        selection.refuse_missing_columns(scan.name, names)
+    return selection
+
+
+def _fitted_schema(scan: Scan, schema: TableSchema | None) -> TableSchema | None:
+    """Return the schema of a fit for this scan: by name, or by position if one has no names."""
+    if schema is None or (scan.has_names and schema.has_names):
+        return schema
+    names = [name for name in scan.types if name not in scan.index]
+    if len(names) != len(schema.features):
+        return schema
+    columns = tuple(
+        replace(column, name=name) for name, column in zip(names, schema.features, strict=True)
+    )
+    return TableSchema(columns, schema.has_names)
+
+
+def _open_blocks(
+    scan: Scan,
+    selection: ColumnSelection,
+    schema: TableSchema | None,
+    n_threads: int | None,
+    checks_text: bool,
+) -> FileTable:
+    """Return the table of a scan whose rows are read in blocks."""
+    schema = _fitted_schema(scan, schema)
+    if schema is None:
+        inference = infer_schema(scan, selection, n_threads)
+    else:
+        inference = apply_schema(scan, schema, n_threads, checks_text=checks_text)
+    _refuse_no_columns(inference)
+    blocks = SchemaBlocks(inference, selection.weight, skips_empty_rows=True)
+    table = _table_of(inference, blocks)
+    if not (n_empty := len(blocks.empty_rows)):
+        return table
+    n = None if scan.n_rows is None else scan.n_rows
+    if n is not None and n_empty == n:
+        raise _no_value_error(scan.name, table.names)
+    note = _empty_rows_note(n_empty, n, table.row_place(int(blocks.empty_rows[0])))
+    return replace(table, notes=[*table.notes, note])
+
+
+def _read_memory(
+    scan: Scan, selection: ColumnSelection, schema: TableSchema | None, n_threads: int | None
+) -> FileTable:
+    """Return the table of a scan that is read into memory."""
+    schema = _fitted_schema(scan, schema)
+    while True:
+        try:
+            if schema is None:
+                read = _infer_and_gather(scan, selection, n_threads)
+            else:
+                read = _apply_and_gather(scan, selection, schema, n_threads)
+            break
+        except LateTextError as late:
+            scan = scan.with_late_text(late.name, list(scan.types))
+    table = _table_of(read.inference, read.X)
+    _refuse_no_columns(read.inference)
+    if not len(read.X):
+        raise UnreadableFileError(f"{scan.name} has no rows. A table needs at least one.")
+    table = _with_others(table, read, selection)
+    if selection.only is None and not selection.is_of_model and schema is None:
+        low, high = column_ends(table.cells)
+        _refuse_infinity(scan.name, table, low, high)
+        table = replace(table, notes=[*table.notes, *constant_notes(table, low, high)])
+    else:
+        _refuse_infinity(scan.name, table, *column_ends(table.cells))
+    return without_empty_rows(scan.name, table)
+
+
+def _infer_and_gather(scan: Scan, selection: ColumnSelection, n_threads: int | None) -> MemoryRead:
+    """Read a scan into memory; its integers are counted on the way."""
+    candidates = find_candidates(scan, selection)
+    texts = [name for name in candidates.names if scan.column_types[name].storage == "text"]
+    counts = count_columns(scan, texts, n_threads)
+    columns = provisional_features(scan, selection, candidates, counts)
+    if not columns:
+        return MemoryRead(
+            np.empty((0, 0)),
+            Inference(scan, settle_schema(scan, selection, candidates, counts, lambda: 0), counts),
+            {},
+        )
+    X, others, counted = _gather(scan, columns, _other_names(scan, selection), counts_cells=True)
+    counts |= {name: one for name, one in counted.items() if name not in counts}
+    schema = settle_schema(
+        scan,
+        selection,
+        candidates,
+        counts,
+        lambda: int(np.count_nonzero(~array_rows_with_values(X))),
+    )
+    wanted = set(schema.feature_names)
+    is_used = np.repeat(
+        [column.name in wanted for column in columns], [column.n_encoded for column in columns]
+    )
+    X = X if is_used.all() else X[:, is_used]
+    return MemoryRead(X, Inference(scan, schema, counts), others)
+
+
+def gather_frame(scan: Scan) -> tuple[Array, Inference]:
+    """Return the features of a data frame as float64 and their schema."""
+    read = _infer_and_gather(scan, DEFAULT_SELECTION, None)
+    return np.asarray(read.X, np.float64), read.inference
+
+
+def _apply_and_gather(
+    scan: Scan, selection: ColumnSelection, schema: TableSchema, n_threads: int | None
+) -> MemoryRead:
+    """Read the features of a fitted schema into memory."""
+    check_types(scan, schema)
+    texts = [name for name in schema.feature_names if scan.column_types[name].storage == "text"]
+    counts = count_columns(scan, texts, n_threads)
+    check_text(scan, schema, counts)
+    X, others, _ = _gather(scan, schema.features, _other_names(scan, selection), counts_cells=False)
+    return MemoryRead(X, Inference(scan, schema, counts), others)
+
+
+def _other_names(scan: Scan, selection: ColumnSelection) -> list[str]:
+    """Return the columns of row names and of classes."""
+    label = [] if selection.label is None else [selection.label]
+    return [*(name for name in scan.index if name not in label), *label]
+
+
+def _gather(
+    scan: Scan, columns: Sequence[Column], others: Sequence[str], *, counts_cells: bool
+) -> tuple[Array, dict[str, pa.ChunkedArray], dict[str, ColumnCounts]]:
+    """Return the columns as rows (n, d), batch by batch, so that the table is in memory once.
+
+    The other columns are returned as they are, and the counts of the columns if requested.
+    """
+    from ..io._pyarrow import pa
+
+    names = [column.name for column in columns]
+    kinds = [scan.column_types[name] for name in names]
+    dtype = np.dtype(np.float32 if all(kind.is_narrow for kind in kinds) else np.float64)
+    refuse_oversize(scan.name, scan.expected_rows, len(names), dtype.itemsize)
+    counted_names = [
+        name
+        for name, kind in zip(names, kinds, strict=True)
+        if counts_cells and kind.storage != "text"
+    ]
+    n = 0
+    width = sum(column.n_encoded for column in columns)
+    X = np.empty((scan.expected_rows, width), dtype)
+    chunks: dict[str, list[pa.Array]] = {name: [] for name in others}
+    counted: list[dict[str, ColumnCounts]] = []
+    modes = read_modes(scan, names) | dict.fromkeys(others, "exact")
+    for batch in scan.batches(modes):
+        m = batch.num_rows
+        if n + m > len(X):
+            refuse_oversize(scan.name, n + m, len(names), X.itemsize)
+            X.resize((max(n + m, len(X) * 5 // 4), width), refcheck=False)
+        at = 0
+        for j, column in enumerate(columns):
+            for cells in column.encode(batch.column(j), dtype):
+                X[n : n + m, at] = cells
+                at += 1
+        counted.append(
+            {name: count_cells(scan, name, batch.column(name)) for name in counted_names}
+        )
+        for name, parts in chunks.items():
+            parts.append(batch.column(name))
+        n += m
+    X.resize((n, width), refcheck=False)
+    pa.default_memory_pool().release_unused()
+    gathered = {name: pa.chunked_array(parts) for name, parts in chunks.items() if parts}
+    return X, gathered, merge_counts(iter(counted)) if counts_cells else {}
+
+
+def _table_of(inference: Inference, X: Array | SchemaBlocks) -> FileTable:
+    """Return the table of these rows, without classes and row names."""
+    schema = inference.schema
+    return FileTable(
+        X,
+        schema.feature_names,
+        schema.has_names,
+        schema.skipped_columns,
+        notes=inference.notes(),
+        schema=schema,
+        place_of_row=inference.scan.row_place,
+    )
+
+
+def _with_others(table: FileTable, read: MemoryRead, selection: ColumnSelection) -> FileTable:
+    """Return the table with its classes and row names."""
+    from ..io.arrow import encode_classes, row_names
+
+    index = [name for name in read.inference.scan.index if name in read.others]
+    ids = row_names(read.others[index[0]]) if index else None
+    if selection.label is None or selection.label not in read.others:
+        return replace(table, ids=ids)
+    y, classes = encode_classes(read.others[selection.label])
+    return replace(table, y=y, classes=classes, ids=ids)
+
+
+def _refuse_no_columns(inference: Inference) -> None:
+    if inference.schema.features:
+        return
+    skipped = inference.schema.skipped_columns
+    reasons = name_list([f"{name} ({why})" for name, why in skipped.items()])
+    fix = (
+        " Use an id as a feature with --keep NAME."
+        if AN_ID in skipped.values()
+        else " Write a column as numbers."
+    )
+    raise UnreadableFileError(
+        f"{inference.scan.name} has no numeric column to cluster"
+        f"{'; skipped ' if reasons else ''}{reasons}.{fix}"
+    )
+
+
+def column_ends(X: Array) -> tuple[Array, Array]:
+    """Return the smallest and the largest value of each column, NaN if there is none."""
+    low, high = (end.reduce(X, axis=0) for end in (np.fmin, np.fmax))
+    return low, high
+
+
+def _refuse_infinity(name: str, table: FileTable, low: Array, high: Array) -> None:
+    if len(bad := np.flatnonzero(np.isinf(low) | np.isinf(high))):
+        row = int(np.flatnonzero(np.isinf(table.cells[:, bad[0]]))[0])
+        where = f"{table.row_place(row)}, column {name_list([table.names[bad[0]]])!r}"
+        raise UnreadableFileError(
+            f"{name} must be finite: infinity in {where}. Leave a missing value empty."
+        )
+
+
+def without_empty_rows(name: str, table: FileTable) -> FileTable:
+    """Return the table without rows that have no value; it keeps their numbers."""
+    has_value = array_rows_with_values(table.cells)
+    if has_value.all():
+        return table
+    if not has_value.any():
+        raise _no_value_error(name, table.names)
+    n_empty = int(np.count_nonzero(~has_value))
+    note = _empty_rows_note(n_empty, len(has_value), table.row_place(int(np.argmin(has_value))))
+    y = None if table.y is None else table.y[has_value]
+    return replace(
+        table, X=table.cells[has_value], y=y, has_value=has_value, notes=[*table.notes, note]
+    )
+
+
+def _empty_rows_note(n_empty: int, n: int | None, first: str) -> str:
+    of_all = "" if n is None else f" of {n:,}"
+    what = "row, which has" if n_empty == 1 and n is None else "rows, which have"
+    return f"skipped {n_empty:,}{of_all} {what} no value (the first is {first}); no label"
+
+
+def _no_value_error(name: str, names: Sequence[str]) -> UnreadableFileError:
+    return UnreadableFileError(
+        f"{name} has no row with a value in {name_list(names)}. A table needs at least one."
+    )
+
+
+def array_rows_with_values(X: Array) -> Array:
+    """Return which rows have a value; only rows that begin with a missing one are read further."""
+    has_value: Array = ~np.isnan(X[:, 0])
+    rows = np.flatnonzero(~has_value)
+    for j in range(1, X.shape[1]):
+        if not len(rows):
+            break
+        rows = rows[np.isnan(X[rows, j])]
+    has_value[:] = True
+    has_value[rows] = False
+    return has_value
+
+
+def constant_notes(table: FileTable, low: Array, high: Array) -> list[str]:
+    """Return a note on the columns that have one value in all rows."""
+    if len(table.cells) < 2 or not len(constant := np.flatnonzero(low == high)):
+        return []
+    items = [
+        f"{shorten_name(table.names[j])} ({low[j]:.6g} in {_n_values(table, j):,} rows)"
+        for j in constant.tolist()
+    ]
+    return [f"constant: {name_list(items)}"]
+
+
+def _n_values(table: FileTable, j: int) -> int:
+    return int(np.count_nonzero(~np.isnan(table.cells[:, j])))
+
+
+def _mask_rows(labels: Array, empty_rows: Array) -> Array:
+    """Return labels with masked ones for rows of these numbers between them."""
+    n = len(labels) + len(empty_rows)
+    mask = np.zeros(n, bool)
+    mask[empty_rows] = True
+    of_file = np.zeros(n, labels.dtype)
+    of_file[~mask] = labels
+    return np.ma.MaskedArray(of_file, mask=mask)
+
+
+# arrays without column names
+
+
+def _read_array(scan: ArrayScan, selection: ColumnSelection) -> FileTable:
+    """Return the table of an array without column names; its classes, if any, are y."""
+    X, y = scan.X, scan.y
+    selection.refuse_many_columns(scan.name, X.shape[1])
+    columns = NumberedNames(X.shape[1])
+    selection = selection.by_position(columns)
+    selection.refuse_missing_columns(scan.name, columns, () if y is None else (CLASSES,))
+    label = selection.label
+    dropped = (*selection.drop, label)
+    is_whole = selection.only is None and not any(name in columns for name in dropped)
+    names = (
+        columns
+        if is_whole
+        else [name for name in (selection.only or columns) if name not in dropped]
+    )
+    if not names:
+        raise UnreadableFileError(f"{scan.name} has no column to cluster. Drop fewer columns.")
+    rows = X if is_whole or names == columns else X[:, [columns.index(name) for name in names]]
+    if not sparse.issparse(X):
+        rows = rows.astype(float_type(X.dtype), copy=False)
+    skipped = {} if y is None else {CLASSES: THE_CLASSES}
+    table = FileTable(rows, names, has_names=False, skipped=skipped)
+    if label is not None:
+        classes_of = X[:, [columns.index(label)]] if label in columns else y
+        numbers, classes = _encode_array_classes(classes_of)
+        table = replace(table, y=numbers, classes=classes)
+    if not X.shape[0]:
+        raise UnreadableFileError(f"{scan.name} has no rows. A table needs at least one.")
+    if sparse.issparse(rows):
+        return table
+    low, high = column_ends(rows)
+    _refuse_infinity(scan.name, table, low, high)
+    if selection.only is None and not selection.is_of_model:
+        table = _without_empty_columns(
+            scan.name, replace(table, notes=constant_notes(table, low, high)), low
+        )
+    elif selection.only is None:
+        table = _without_empty_columns(scan.name, table, low)
+    return without_empty_rows(scan.name, table)
+
+
+def _without_empty_columns(name: str, table: FileTable, low: Array) -> FileTable:
+    """Return the table of an array without columns that have no value."""
+    empty = np.flatnonzero(np.isnan(low)).tolist()
+    if not empty:
+        return table
+    names = np.delete(np.array(list(table.names), dtype=object), empty).tolist()
+    skipped = table.skipped | {table.names[j]: NO_VALUES for j in empty}
+    if not names:
+        raise UnreadableFileError(
+            f"{name} has no numeric column to cluster: {NO_VALUES}. Add a value."
+        )
+    return replace(table, X=np.delete(table.cells, empty, axis=1), names=names, skipped=skipped)
+
+
+def schema_of_array(table: FileTable) -> TableSchema:
+    """Return the schema of an array without column names."""
+    columns: list[Column] = [Number(name) for name in table.names]
+    columns += [Skipped(name, why) for name, why in table.skipped.items()]
+    if table.y is not None and CLASSES not in table.skipped:
+        columns.append(Label(CLASSES))
+    return TableSchema(tuple(columns), has_names=False)
+
+
+def _encode_array_classes(values: Cells) -> tuple[Array, list[str]]:
+    """Return the number of each row's class, -1 for a missing one, and the names of the classes."""
+    classes, numbers = np.unique(dense(values), return_inverse=True)
+    known = classes[classes == classes]  # NaN, the last, is a missing class
+    numbers = np.where(numbers == len(known), -1, numbers)
+    return numbers.ravel(), [f"{value}" for value in known]

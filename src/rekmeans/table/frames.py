@@ -1,0 +1,276 @@
+"""Data frames in memory as rows of numbers, by a schema if a column is not plain numbers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from narwhals.exceptions import DuplicateError
+
+from .._caller import caller_stacklevel
+from .._grid import Array
+from .._text import name_list
+from .base import ColumnName
+from .column_counts import NumberCounts
+from .schema import (
+    AN_ID,
+    DROPPED,
+    NO_VALUES,
+    ROW_NAMES,
+    WEIGHTS,
+    Column,
+    Id,
+    Number,
+    Skipped,
+    TableSchema,
+    could_be_id,
+    is_id,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from narwhals import Series
+    from narwhals.stable.v2.typing import IntoDataFrame, IntoSeries
+
+    from ..io.arrow import TableScan
+
+Frame = nw.DataFrame["IntoDataFrame"]
+
+WHOLE_NUMBERS = {nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32, nw.UInt64}
+# of columns that NumPy converts together
+PLAIN_TYPES = {nw.Float64, nw.Float32, nw.Boolean} | WHOLE_NUMBERS
+REQUESTED = (DROPPED, ROW_NAMES, WEIGHTS)  # reasons that need no warning
+
+
+class FrameRows(NamedTuple):
+    """The features of a data frame: rows (n, d), the columns as a frame, and the schema."""
+
+    X: Array
+    named: object
+    schema: TableSchema | None  # None: the columns have no names
+
+
+def open_frame(X: object) -> Frame | None:
+    """Return X as a narwhals frame; None if it is no data frame in memory."""
+    if type(X) is np.ndarray:
+        return None
+    try:
+        frame = nw.from_native(X, pass_through=True)
+    except DuplicateError:
+        names = list(cast("IntoDataFrame", X).columns)
+        raise ValueError(f"X must have different column names, got {names}. Rename one.") from None
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def read_frame(X: object, frame: Frame, fitted: TableSchema | None, *, fitting: bool) -> FrameRows:
+    """Return the features of a data frame: of a new schema, or of that of a fit."""
+    names = list(frame.columns)
+    if not names or not len(frame) or not all(isinstance(name, str) for name in names):
+        return FrameRows(frame_numbers(frame), X, None)
+    is_plain = all(is_plain_type(dtype) for dtype in frame.schema.values())
+    if not fitting:
+        return _read_fitted(X, frame, fitted, is_plain)
+    if is_plain:
+        return _read_plain(X, frame)
+    from .file_table import gather_frame
+
+    cells, inference = gather_frame(scan_of_frame(frame))
+    schema = inference.schema
+    if not schema.features:
+        raise ValueError(
+            f"X must be numeric, no column is: {_reasons(schema.skipped_columns)}. Encode a "
+            f"column as numbers."
+        )
+    warn_of_skipped(schema)
+    return FrameRows(cells, select_features(X, frame, schema), schema)
+
+
+def _read_plain(X: object, frame: Frame) -> FrameRows:
+    """Return the features of a frame of plain numbers; ids and empty columns are skipped."""
+    cells = frame_numbers(frame)
+    skipped: dict[str, Column] = {
+        frame.columns[j]: Skipped(frame.columns[j], NO_VALUES)
+        for j in np.flatnonzero(np.isnan(cells[0])).tolist()
+        if np.isnan(cells[:, j]).all()
+    }
+    if len(skipped) == cells.shape[1]:  # an error of its own names the first row
+        return FrameRows(cells, X, TableSchema.of_numbers(frame.columns))
+    for j, (name, dtype) in enumerate(frame.schema.items()):
+        if dtype.is_integer() and _is_id_column(name, cells, j):
+            skipped[name] = Id(name, AN_ID)
+    if not skipped:
+        return FrameRows(cells, X, TableSchema.of_numbers(frame.columns))
+    schema = TableSchema(tuple(skipped.get(name, Number(name)) for name in frame.columns))
+    if not schema.features:
+        raise ValueError(
+            f"X has no column to cluster: {_reasons(schema.skipped_columns)}. Convert one to float "
+            f"to use it."
+        )
+    warn_of_skipped(schema)
+    kept = [j for j, column in enumerate(schema.columns) if column.is_feature]
+    rows = np.ascontiguousarray(cells[:, kept])
+    return FrameRows(rows, select_features(X, frame, schema), schema)
+
+
+def _is_id_column(name: str, cells: Array, j: int) -> bool:
+    """Return whether a column of integers in memory identifies rows."""
+    from .file_table import array_rows_with_values
+
+    values = cells[:, j]
+    observed = values[~np.isnan(values)]
+    if not len(observed) or not could_be_id(
+        name, len(observed), float(observed.min()), float(observed.max())
+    ):
+        return False
+    if not is_id(name, NumberCounts.of_values(observed)):
+        return False
+    n_missing = len(values) - len(observed)
+    return not n_missing or n_missing <= int(np.count_nonzero(~array_rows_with_values(cells)))
+
+
+def _read_fitted(X: object, frame: Frame, fitted: TableSchema | None, is_plain: bool) -> FrameRows:
+    """Return the features of the fit of a new data frame."""
+    if fitted is None or not fitted.has_names or (fitted.is_plain and is_plain):
+        return FrameRows(frame_numbers(frame), X, fitted)
+    from .inference import missing_columns_message
+
+    if missing := [name for name in fitted.feature_names if name not in frame.columns]:
+        raise ValueError(missing_columns_message("X", missing))
+    named = frame.select(fitted.feature_names)
+    cells = (
+        frame_numbers(named)
+        if all(is_plain_type(dtype) for dtype in named.schema.values())
+        else encode_frame(named, fitted)
+    )
+    return FrameRows(cells, named.to_native(), fitted)
+
+
+def encode_frame(frame: Frame, schema: TableSchema, *, checks_text: bool = True) -> Array:
+    """Return the features of a schema of a data frame, (n, d) float64."""
+    from .inference import apply_schema, read_modes
+
+    scan = scan_of_frame(frame.select(schema.feature_names))
+    apply_schema(scan, schema, checks_text=checks_text)
+    (batch,) = scan.batches(read_modes(scan, schema.feature_names))
+    cells = [
+        np.asarray(encoded, np.float64)
+        for j, column in enumerate(schema.features)
+        for encoded in column.encode(batch.column(j), np.float64)
+    ]
+    return np.stack(cells, axis=1)
+
+
+def select_features(X: object, frame: Frame, schema: TableSchema) -> object:
+    """Return the feature columns of a data frame, for their names."""
+    if len(schema.features) == len(schema.columns):
+        return X
+    return frame.select(schema.feature_names).head(1).to_native()
+
+
+def scan_of_frame(frame: Frame) -> TableScan:
+    """Return a scan of a data frame, of one batch."""
+    from ..io._pyarrow import pa
+    from ..io.arrow import TableScan
+
+    columns = [arrow_column(series) for series in frame.iter_columns()]
+    return TableScan("X", pa.Table.from_arrays(columns, names=list(frame.columns)))
+
+
+def arrow_column(series: Series[IntoSeries]) -> pa.Array:
+    """Return a column of a data frame as one Arrow array; objects of several types as text."""
+    from ..io._pyarrow import pa
+
+    try:
+        column = series.to_arrow()
+    except (pa.ArrowException, TypeError, ValueError):
+        values = series.to_list()
+        if any(isinstance(value, complex) for value in values):
+            object_numbers(series.to_numpy(), series.name)
+        return pa.array([None if _is_missing(value) else str(value) for value in values])
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+        column = pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
+    if column.type == pa.string_view():
+        column = column.cast(pa.large_string())
+    return column
+
+
+def _is_missing(value: object) -> bool:
+    return value is None or value != value
+
+
+def warn_of_skipped(schema: TableSchema, name: str = "X") -> None:
+    """Warn of columns that are no features, unless the user asked for it."""
+    skipped = {
+        column: why for column, why in schema.skipped_columns.items() if why not in REQUESTED
+    }
+    if not skipped:
+        return
+    fix = "Drop them to silence this warning"
+    if AN_ID in skipped.values():
+        fix += ", or convert an id to float to use it"
+    warnings.warn(
+        f"Ignored columns of {name}: {_reasons(skipped)}. {fix}.",
+        UserWarning,
+        stacklevel=caller_stacklevel(),
+    )
+
+
+def _reasons(skipped: dict[str, str]) -> str:
+    return name_list([f"{name} ({why})" for name, why in skipped.items()])
+
+
+# columns as numbers
+
+
+def is_plain_type(dtype: object) -> bool:
+    """Return whether a column of this narwhals type holds numbers."""
+    return dtype in PLAIN_TYPES or getattr(dtype, "is_numeric", lambda: False)()
+
+
+def frame_numbers(frame: Frame) -> Array:
+    """Return a data frame as float64 (n, d), null as NaN; raise an error for a column of text.
+
+    Columns of plain numbers are converted together, others one by one.
+    """
+    if (
+        frame.columns
+        and set(frame.schema.values()) <= PLAIN_TYPES
+        and (cells := frame.to_numpy()).dtype.kind in "fiub"
+    ):
+        return np.asarray(cells, np.float64, order="C")
+    columns = [_column(series, series.name) for series in frame.iter_columns()]
+    return np.stack(columns, axis=1) if columns else np.empty((len(frame), 0))
+
+
+def _column(series: Series[IntoSeries], name: ColumnName) -> Array:
+    """Return a column of a data frame as float64, null as NaN."""
+    if series.dtype in PLAIN_TYPES and (cells := series.to_numpy()).dtype.kind in "fiub":
+        return np.asarray(cells, np.float64)
+    if series.dtype.is_numeric() or series.dtype == nw.Boolean:
+        return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+    return object_numbers(series.to_numpy(), name)
+
+
+def object_numbers(values: Array, name: ColumnName) -> Array:
+    """Return objects that are numbers as float64; raise an error for text, even numerals."""
+    kind = next((type(v).__name__ for v in values.ravel() if isinstance(v, str | bytes)), "")
+    try:
+        if kind or values.dtype.kind in "mMc":
+            raise ValueError(f"found {kind or values.dtype}")
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"X must be numeric, column {name!r} is not: {error}; drop or encode it."
+        ) from None
+
+
+def require_features(schema: TableSchema, columns: Sequence[str]) -> None:
+    """Raise an error if features of a fit are not among the columns."""
+    from .inference import missing_columns_message
+
+    if missing := [name for name in schema.feature_names if name not in set(columns)]:
+        raise ValueError(missing_columns_message("X", missing))

@@ -1,0 +1,225 @@
+"""Blocks of the rows of a scan, read by a schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from threading import Lock
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .._grid import Array
+from ..io.scan import Scan, ScanPart
+from .inference import Inference, find_empty_rows, read_modes, rows_with_values
+from .schema import TableSchema
+from .source_parts import ColumnCells, RawBlock, SourcePart
+from .spilled_rows import SpilledRows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class SchemaBlocks:
+    """The features of a scan as blocks of numbers, in order and any number of times.
+
+    `weight` is the name of the column of weights. If `skips_empty_rows` is set, rows without a
+    value in any feature are skipped, and `empty_rows` are their numbers.
+    """
+
+    def __init__(
+        self, inference: Inference, weight: str | None = None, *, skips_empty_rows: bool = False
+    ) -> None:
+        self.scan: Scan = inference.scan
+        self.schema: TableSchema = inference.schema
+        self.features = self.schema.features
+        self.weight = weight
+        self.columns = read_modes(
+            self.scan, [*self.schema.feature_names, *([] if weight is None else [weight])]
+        )
+        names = self.schema.feature_names
+        is_narrow = all(self.scan.column_types[name].is_narrow for name in names)
+        self.dtype = np.dtype(np.float32 if is_narrow else np.float64)
+        self.n_columns = len(names)
+        self.skips_empty_rows = skips_empty_rows and not _has_full_column(inference)
+        self.empty_rows: Array = np.empty(0, np.int64)
+        if self.skips_empty_rows:
+            self.empty_rows = find_empty_rows(self.scan, self.schema.features)
+            self.skips_empty_rows = len(self.empty_rows) > 0
+        self.kept: dict[int, list[RawBlock]] = {}  # by the first row of a part
+        self.room = 0  # bytes that further kept blocks may take
+        self.is_read_often = False
+        self.spilled: SpilledRows | None = None  # all rows, once they were decoded
+        self.lock = Lock()
+
+    @property
+    def names(self) -> list[str]:
+        return self.schema.feature_names
+
+    @property
+    def n_rows(self) -> int | None:
+        if self.spilled is not None:
+            return self.spilled.n_rows
+        n = self.scan.n_rows
+        return None if n is None else n - len(self.empty_rows)
+
+    def first_row(self) -> object:
+        """Return a table of one row with the column names, as scikit-learn reads them."""
+        from ..io._pyarrow import pa
+
+        if not self.schema.has_names:
+            return np.zeros((1, self.n_columns))
+        return pa.table({name: [0.0] for name in self.names})
+
+    def blocks(self, size: int) -> Iterator[RawBlock]:
+        for part in self.parts(size):
+            yield from part.read()
+
+    def parts(self, size: int) -> list[SourcePart]:
+        if self.spilled is not None:
+            return self.spilled.parts(size)
+        return [
+            SourcePart(self._row_of_table(part.start), partial(self._read_part, part, size))
+            for part in self.scan.parts(self.columns, size)
+        ]
+
+    def keep_blocks(self, room: int) -> None:
+        """Keep decoded blocks for later reads, up to `room` bytes.
+
+        Rows that are slow to decode and do not fit are kept in a temporary file.
+        """
+        self.room = room
+        self.is_read_often = True
+
+    def take(self, rows: Array) -> Array | None:
+        return None if self.spilled is None else self.spilled.take(rows)
+
+    def row_place(self, row: int) -> str:
+        """Return where a row of the blocks is in the source, for people."""
+        return self.scan.row_place(self.row_of_source(row))
+
+    def row_of_source(self, row: int) -> int:
+        """Return the number in the source of a row of the blocks."""
+        number = row
+        for empty in self.empty_rows:
+            if empty > number:
+                break
+            number += 1
+        return number
+
+    def _row_of_table(self, row: int) -> int:
+        """Return the number in the blocks of a row of the source."""
+        return row - int(np.searchsorted(self.empty_rows, row))
+
+    def _read_part(self, part: ScanPart, size: int) -> Iterator[RawBlock]:
+        """Yield the blocks of a part; decode them unless they are kept."""
+        if (kept := self.kept.get(part.start)) is not None:
+            yield from kept
+            return
+        if part.n_rows is None:
+            yield from self._decode_growing(part, size)
+            return
+        needed = part.n_rows * len(self.columns) * 8
+        with self.lock:
+            is_room = needed <= self.room
+            self.room -= needed if is_room else 0
+        blocks = []
+        try:
+            for block in self._decode(part, size):
+                yield block
+                if is_room:
+                    blocks.append(block)
+            if is_room:
+                self.kept[part.start] = blocks
+        finally:
+            if is_room and part.start not in self.kept:  # the reader stopped early
+                with self.lock:
+                    self.room += needed
+
+    def _decode_growing(self, part: ScanPart, size: int) -> Iterator[RawBlock]:
+        """Yield the blocks of a part of unknown length; keep them if all fit, else in a file."""
+        blocks: list[RawBlock] = []
+        needed = 0
+        is_room = self.room > 0
+        spilled = None
+        if self.is_read_often and self.scan.is_slow:
+            spilled = SpilledRows(self.n_columns, self.dtype, self.weight is not None)
+        for block in self._decode(part, size):
+            yield block
+            needed += len(block.X) * len(self.columns) * 8
+            if is_room and needed <= self.room:
+                blocks.append(block)
+                continue
+            is_room = False
+            spilled = _spill([*blocks, block], spilled)
+            blocks.clear()
+        if is_room:
+            with self.lock:
+                self.room -= needed
+            self.kept[part.start] = blocks
+        elif spilled is not None:
+            spilled.finish()
+            self.spilled = spilled
+
+    def _decode(self, part: ScanPart, size: int) -> Iterator[RawBlock]:
+        """Yield the decoded blocks of a part, of at most `size` rows."""
+        for batch in part.read():
+            for at in range(0, batch.num_rows, size):
+                block = self._block(batch.slice(at, size))
+                if len(block.X):
+                    yield block
+
+    def _block(self, batch: pa.RecordBatch) -> RawBlock:
+        from ..io.arrow import column_numbers
+
+        cells = [
+            encoded
+            for j, column in enumerate(self.features)
+            for encoded in column.encode(batch.column(j), self.dtype)
+        ]
+        weights = (
+            None
+            if self.weight is None
+            else column_numbers(batch.column(len(self.features)), np.float64)
+        )
+        if self.skips_empty_rows:
+            has_value = rows_with_values(iter(cells), batch.num_rows)
+            if not has_value.all():
+                cells = [column[has_value] for column in cells]
+                weights = None if weights is None else weights[has_value]
+        return RawBlock(ColumnCells.of_columns(cells, self.dtype), weights)
+
+
+def _spill(blocks: list[RawBlock], spilled: SpilledRows | None) -> SpilledRows | None:
+    """Append blocks to a file; return None if the disk is full, and rows are decoded again."""
+    if spilled is None:
+        return None
+    try:
+        for block in blocks:
+            spilled.append(block)
+    except OSError:
+        return None
+    return spilled
+
+
+def _has_full_column(inference: Inference) -> bool:
+    """Return whether a feature is known to have a value in every row."""
+    counted = (inference.counts.get(name) for name in inference.schema.feature_names)
+    return any(
+        counts is not None and not counts.n_missing and _n_lost(inference, name) == 0
+        for counts, name in zip(counted, inference.schema.feature_names, strict=True)
+    )
+
+
+def _n_lost(inference: Inference, name: str) -> int:
+    """Return the number of cells of a feature that are text and no numbers."""
+    from .inference import number_counts
+
+    counts = number_counts(inference.counts, name)
+    if counts is None:
+        return 1  # unknown
+    if not counts.texts:
+        return 0
+    column = next(one for one in inference.schema.features if one.name == name)
+    count = counts.texts[getattr(column, "decimal", inference.scan.decimal)]
+    return count.n_cells - count.n_numbers
