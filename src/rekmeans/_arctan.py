@@ -33,42 +33,32 @@ def grid_arctan2(b: Array, a: Array) -> Array:
     for coefficient in reversed(SERIES):
         series = series * square + coefficient
     table, table_error = TABLE[i.astype(np.intp)].T
-    angle = _fast_sum(table.T, rest, (rest_error - rest * square * series) + table_error.T)
-    angle = _where(y > x, _fast_sum(HALF_PI[0], -angle[0], HALF_PI[1] - angle[1]), angle)
-    angle = _where(a < 0, _fast_sum(HALF_PI[0] * 2, -angle[0], HALF_PI[1] * 2 - angle[1]), angle)
+    error = (rest_error - rest * square * series) + table_error.T
+    angle: Pair | Array = _fast_sum(table.T, rest, error)
+    mirrored = _fast_sum(HALF_PI[0], -angle[0], HALF_PI[1] - angle[1])
+    angle = np.where(y > x, mirrored, angle)
+    mirrored = _fast_sum(HALF_PI[0] * 2, -angle[0], HALF_PI[1] * 2 - angle[1])
+    angle = np.where(a < 0, mirrored, angle)
     return np.copysign(angle[0] + angle[1], b)
 
 
 def _quotient(n: Array, d: Array) -> Pair:
-    """Return n/d and its rounding error."""
+    """Return q = n/d and its rounding error, from the exact product q d (Dekker)."""
     q = n / d
-    product, error = _product(q, d)
+    # the high and the low half of the digits of both factors
+    q_high = SPLITTER * q - (SPLITTER * q - q)
+    d_high = SPLITTER * d - (SPLITTER * d - d)
+    q_low = q - q_high
+    d_low = d - d_high
+    product = q * d
+    error = ((q_high * d_high - product) + q_high * d_low + q_low * d_high) + q_low * d_low
     return q, ((n - product) - error) / d
-
-
-def _product(x: Array, y: Array) -> Pair:
-    """Return x y and its rounding error (Dekker)."""
-    x1, x2 = _split(x)
-    y1, y2 = _split(y)
-    product = x * y
-    return product, ((x1 * y1 - product) + x1 * y2 + x2 * y1) + x2 * y2
-
-
-def _split(x: Array) -> Pair:
-    """Return the high and the low half of the digits of x."""
-    scaled = SPLITTER * x
-    high = scaled - (scaled - x)
-    return high, x - high
 
 
 def _fast_sum(large: Array | float, small: Array, error: Array) -> Pair:
     """Return large + small + error as a pair, for |large| >= |small| or large = 0."""
     total = large + small
     return total, (small - (total - large)) + error
-
-
-def _where(condition: Array, one: Pair, other: Pair) -> Pair:
-    return np.where(condition, one[0], other[0]), np.where(condition, one[1], other[1])
 
 
 def _to_pair(value: int) -> tuple[float, float]:

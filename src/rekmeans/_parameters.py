@@ -111,10 +111,6 @@ class _ReusableState(threading.local):
     def __init__(self) -> None:
         self.state = np.random.RandomState(0)
 
-    def with_seed(self, seed: int) -> np.random.RandomState:
-        self.state.seed(seed)
-        return self.state
-
 
 _REUSABLE_STATE = _ReusableState()
 
@@ -124,12 +120,11 @@ def fit_entropy(random_state: Any) -> list[int]:
 
     An integer gives the same words as the RandomState that it seeds.
     """
-    is_integer = isinstance(random_state, numbers.Integral)
-    state = (
-        _REUSABLE_STATE.with_seed(int(random_state))
-        if is_integer
-        else make_random_state(random_state)
-    )
+    if isinstance(random_state, numbers.Integral):
+        state = _REUSABLE_STATE.state
+        state.seed(int(random_state))
+    else:
+        state = make_random_state(random_state)
     return [int(word) for word in state.randint(0, 2**32, size=4, dtype=np.uint32)]
 
 
@@ -198,9 +193,9 @@ def check_kernels(name: str, kernels: Any, known: Mapping[str, Any], default: st
             check_real(at, width, above=0, maximum=MAX_ALPHA)
 
 
-def check_periods(scale: Any, kernel: Any) -> None:
-    """Raise an error if a column has a period and the kernel does not support periods."""
-    if (scale.period > 0).any() and not kernel.supports_periods:
+def refuse_periods(scale: Any) -> None:
+    """Raise an error if a column has a period, for kernels that do not support periods."""
+    if (scale.period > 0).any():
         column = int(np.flatnonzero(scale.period > 0)[0])
         raise ValueError(
             f"Column {column} has a period, which only the Euler kernel supports. "

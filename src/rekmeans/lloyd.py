@@ -223,10 +223,7 @@ def fit_best_start(
     if watch is not None or journal is not None:
         return make_fit(rows, _watch_starts(rows, stages, starts, stop, watch, journal))
     given = [C for C in starts if C is not None]
-
-    def run_start(C: Centroids) -> list[RunResult]:
-        return run_stages(rows, stages, C, stop)
-
+    run_start = partial(run_stages, rows, stages, stop=stop)
     work = len(rows) * rows.table.n_columns * len(given[0])
     n_threads = min(rows.n_parallel_runs, len(given)) if TINY_WORK < work <= SMALL_WORK else 1
     if n_threads == 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -189,13 +190,15 @@ def random_rows(rows: Rows, k: int, bits: Bits) -> Centroids:
 
 def starts_of(kernel: Kernel) -> Mapping[str, Start]:
     """Return all starts of a kernel by name, including those that not every kernel supports."""
-    of_kernel = {name: _without_rows(start) for name, start in kernel.starts.items()}
+    of_kernel = {name: partial(_kernel_start, start) for name, start in kernel.starts.items()}
     return STARTS | (ADDITIVE_STARTS if kernel.is_additive else {}) | of_kernel
 
 
-def _without_rows(start: Callable[[int, Bits], Centroids]) -> Start:
-    """Wrap a start of the kernel so that it has the signature of the other starts."""
-    return lambda rows, k, bits: start(k, bits)
+def _kernel_start(
+    start: Callable[[int, Bits], Centroids], rows: Rows, k: int, bits: Bits
+) -> Centroids:
+    """Run a start of the kernel, which needs no rows."""
+    return start(k, bits)
 
 
 STARTS: dict[str, Start] = {"k-means++": plus_plus, "random": random_rows}

@@ -60,21 +60,19 @@ def best_short_fit(rows: Rows, model: Model, k: int, bits: Bits, tol: float) -> 
             C = lloyd.run_to_end(rows, model, C, Stop(SAMPLE_PASSES, tol)).state.centroids
         return C
     stop = Stop(SAMPLE_PASSES if is_large else PASSES, tol)
-    n_fits, plan = _plan(k, is_small)
+    # the number of short fits, and the seeding of each
+    if k == 1:
+        n_fits, plan = 1, SeedingPlan(k, 0)
+    elif k < FEW_CLUSTERS:
+        n_fits = FITS_OF_SMALL if is_small else FITS_OF_FEW
+        plan = SeedingPlan(k, *SWAPS_OF_FEW)
+    else:
+        n_fits, plan = FITS_OF_MORE, SeedingPlan(k, min(k, MAX_BATCHES))
     words = bits.random_raw(n_fits * plan.n_words).reshape(n_fits, plan.n_words)
     best = rows.start_run(model).fit_drawn_starts(plan, words, stop)
     if best is None:
         best = _best_run(rows, model, plan, words, stop)
     return best.centroids
-
-
-def _plan(k: int, is_small: bool) -> tuple[int, SeedingPlan]:
-    """Return the number of short fits, and the seeding of each."""
-    if k == 1:
-        return 1, SeedingPlan(k, 0)
-    if k < FEW_CLUSTERS:
-        return FITS_OF_SMALL if is_small else FITS_OF_FEW, SeedingPlan(k, *SWAPS_OF_FEW)
-    return FITS_OF_MORE, SeedingPlan(k, min(k, MAX_BATCHES))
 
 
 def _best_run(rows: Rows, model: Model, plan: SeedingPlan, words: Array, stop: Stop) -> State:

@@ -22,12 +22,16 @@ def count_threads(n_threads: int | None = None) -> int:
     The default is OMP_NUM_THREADS, which joblib and Dask set in their workers, or else the number
     of available CPUs. joblib counts these, within the affinity of the process and the quota of its
     container (cgroup).
+
+    OMP_NUM_THREADS may be a list with a number for each level of nesting. The first one counts.
     """
     if n_threads:
         return min(n_threads, MAX_THREADS)
+    first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    if first.isdecimal() and int(first) > 0:
+        return min(int(first), MAX_THREADS)
     affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
-    n_cpus = _openmp_threads() or _count_cpus(affinity, os.environ.get("LOKY_MAX_CPU_COUNT"))
-    return min(n_cpus, MAX_THREADS)
+    return min(_count_cpus(affinity, os.environ.get("LOKY_MAX_CPU_COUNT")), MAX_THREADS)
 
 
 @lru_cache
@@ -37,15 +41,6 @@ def _count_cpus(affinity: int, limit: str | None) -> int:
     joblib reads the files of the container's quota each time.
     """
     return int(joblib.cpu_count())
-
-
-def _openmp_threads() -> int:
-    """Return the first number of OMP_NUM_THREADS, or 0 if it is not a number.
-
-    The variable may be a list, with a number for each level of nesting.
-    """
-    first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
-    return int(first) if first.isdecimal() else 0
 
 
 def limit_threads(threads: int | None) -> AbstractContextManager[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -132,12 +132,8 @@ def print_passes(n_starts: int) -> Watch:
     return print_line
 
 
-def send_events(n_starts: int, n_rows: int) -> Watch | None:
-    """Return a watch that calls the callbacks of `watch_passes`, or None without callbacks.
-
-    The callbacks may stop the start.
-    """
-    callbacks = ACTIVE_CALLBACKS.get()
+def send_events(callbacks: Sequence[Callback], n_starts: int, n_rows: int) -> Watch:
+    """Return a watch that calls the callbacks of `watch_passes`, which may stop the start."""
 
     def send(start: int, number: int, record: PassReport) -> bool:
         event = PassEvent(
@@ -153,13 +149,7 @@ def send_events(n_starts: int, n_rows: int) -> Watch | None:
         returned = [callback(event) for callback in callbacks]  # call all, even if one returns True
         return any(isinstance(value, bool | np.bool_) and value for value in returned)
 
-    return send if callbacks else None
-
-
-def combine_watches(*watches: Watch | None) -> Watch | None:
-    """Return one watch that calls all watches and stops if any of them does; None without any."""
-    active = [watch for watch in watches if watch is not None]
-    return (lambda *passed: max(bool(watch(*passed)) for watch in active)) if active else None
+    return send
 
 
 class Tasks:
@@ -169,13 +159,10 @@ class Tasks:
     improve the centroids, or did not run.
     """
 
-    def __init__(
-        self, estimator: Any, X: Any, y: Any, sample_weight: Any, starts: int = 0, max_iter: int = 0
-    ) -> None:
+    def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any, starts: int = 0) -> None:
         metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
         self.data = {"estimator": estimator, "X": X, "y": y, "metadata": metadata}
         self.n_starts = starts
-        self.n_passes = max_iter + 1
         self.has_callbacks = bool(getattr(estimator, "_skl_callbacks", ()))
         self.fit: Any = None  # the contexts of the current tasks
         self.start: Any = None
@@ -184,16 +171,15 @@ class Tasks:
             self.fit = estimator._init_callback_context(max_subtasks=starts)
             self.fit.call_on_fit_task_begin(**self.data)
 
-    def starts(self, starts: Iterator[Centroids | None]) -> Iterator[Centroids | None]:
+    def starts(
+        self, starts: Iterator[Centroids | None], max_passes: int
+    ) -> Iterator[Centroids | None]:
         """Yield the starts, each as a task from its seeding to its last pass.
 
         A callback may end the loop.
         """
-        if not self.has_callbacks:
-            yield from starts
-            return
         for _ in range(self.n_starts):
-            self.start = self._begin_task(self.fit, "start", self.n_passes)
+            self.start = self._begin_task(self.fit, "start", max_passes)
             C = next(starts)
             self.turn = self._begin_task(self.start, "pass")
             yield C
@@ -202,8 +188,8 @@ class Tasks:
             if self.start.call_on_fit_task_end(**self.data):
                 return
 
-    def watch(self, attributes: Callable[[Fit], dict[str, Any]]) -> Watch | None:
-        """Return a watch that ends the task of a pass and begins the next, or None if not needed.
+    def watch(self, attributes: Callable[[Fit], dict[str, Any]], max_passes: int) -> Watch:
+        """Return a watch that ends the task of a pass and begins the next.
 
         `attributes` are the fitted attributes of the estimator for a fit that ends here.
         """
@@ -213,11 +199,11 @@ class Tasks:
                 **self.data, reconstruction_attributes=lambda: attributes(record["fit"]())
             )
             self.turn = (
-                None if stop or t + 1 == self.n_passes else self._begin_task(self.start, "pass")
+                None if stop or t + 1 == max_passes else self._begin_task(self.start, "pass")
             )
             return stop
 
-        return end_pass if self.has_callbacks else None
+        return end_pass
 
     def end(self) -> None:
         """End the task of the fit."""
@@ -228,3 +214,27 @@ class Tasks:
         return parent.subcontext(task_name=name, max_subtasks=subtasks).call_on_fit_task_begin(
             **self.data
         )
+
+
+def watch_fit(
+    tasks: Tasks,
+    max_passes: int,
+    n_rows: int,
+    verbose: bool,
+    attributes: Callable[[Fit], dict[str, Any]],
+) -> Watch | None:
+    """Return the watch of a fit, or None if nothing watches it.
+
+    It calls the callbacks of `watch_passes`, prints if `verbose`, and reports to scikit-learn's
+    callbacks. It stops the start if any of these does.
+    """
+    watches: list[Watch] = []
+    if callbacks := ACTIVE_CALLBACKS.get():
+        watches.append(send_events(callbacks, tasks.n_starts, n_rows))
+    if verbose:
+        watches.append(print_passes(tasks.n_starts))
+    if tasks.has_callbacks:
+        watches.append(tasks.watch(attributes, max_passes))
+    if not watches:
+        return None
+    return lambda *passed: max(bool(watch(*passed)) for watch in watches)

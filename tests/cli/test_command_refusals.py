@@ -21,7 +21,7 @@ BAD_TABLES = {
     "high.csv": (bytes(range(128, 256)) * 20, "UTF-8"),
     "text.csv": (b"a,b\nx,y\nz,w\n", "no numeric column", "a (text)"),
     "infinite.csv": (b"a,b\n1,2\n3,inf\n5,6\n", "infinity in line 3", "'b'"),
-    "twice.csv": (b"a,a\n1,2\n3,4\n", "different column names"),
+    "twice.csv": (b"a,a\n1,2\n3,4\n", "unique column names"),
     "hollow.csv": (b"a,b\n,\n\n", "no numeric column", "every value is missing"),
     "ids.csv": (b"id\n4\n9\n", "id (an id)", "--keep"),
     "few.csv": (b"a,b\n1,2\n", "n_clusters=2 needs at least 2 rows"),
@@ -101,7 +101,7 @@ def test_bad_models_are_refused(fitted, tmp_path, rekmeans):
 
 
 @pytest.mark.parametrize(
-    "model, word",
+    ("model", "word"),
     [
         (FuzzyCMeans(3, random_state=0), "only hard clusters; got FuzzyCMeans"),
         (KernelKMeans(3, kernel="rbf", random_state=0), "only the Euler kernel"),

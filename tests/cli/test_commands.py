@@ -110,7 +110,7 @@ def test_predict_takes_columns_by_name(fitted, tmp_path, rekmeans):
     assert rekmeans("predict", model, "bare.npy", "--out", "bare.csv", "--quiet") == (0, "", "")
     assert_array_equal(pd.read_csv(tmp_path / "bare.csv")["cluster"], expected[::-1])
     other.drop(columns="hue").to_csv(tmp_path / "less.csv", index=False)
-    assert is_refusal(rekmeans("predict", model, "less.csv"), "less.csv has no column hue")
+    assert is_refusal(rekmeans("predict", model, "less.csv"), "less.csv has no column", "hue")
     other.astype({"hue": str}).assign(hue="red").to_csv(tmp_path / "text.csv", index=False)
     assert is_refusal(rekmeans("predict", model, "text.csv"), "hue (text)")
 

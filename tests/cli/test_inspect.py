@@ -73,3 +73,17 @@ def test_other_tables_are_inspected(frame, tmp_path, rekmeans):
     assert "3 of 5 columns are used" not in shown  # the ids of three files repeat
     assert "4 of 5 columns are used" in shown
     assert rekmeans("inspect", "absent.csv").status == 2
+
+
+def test_late_text_of_another_table_is_missing_also_in_blocks(frame, tmp_path, rekmeans):
+    """The blocks of the csv reader have 1 MB; the text comes in the last row of 3 MB."""
+    frame[["a", "b"]].to_csv(tmp_path / "t.csv", index=False)
+    fitted = json.loads(rekmeans("fit", "t.csv", "-k", 3, "--json").out)
+    lines = [f"{i % 7}.25,{i % 5}.125" for i in range(250_000)]
+    (tmp_path / "late.csv").write_text("\n".join(["a,b", *lines, "unknown,1.5"]))
+    answers = [
+        json.loads(rekmeans("predict", fitted["model"], "late.csv", "--json", *more).out)
+        for more in ((), ("--memory", "20MB"))
+    ]
+    assert answers[0]["sizes"] == answers[1]["sizes"]
+    assert answers[0]["rows"] == 250_001

@@ -20,7 +20,7 @@ from rekmeans.kernels.points import RBF, Linear
 from rekmeans.lloyd import run, run_to_end
 from rekmeans.model import Model, Stop
 from rekmeans.seeding import SeedingPlan, greedy_rows
-from rekmeans.short_fits import Words
+from rekmeans.short_fits import DrawnBits
 from rekmeans.table import MemoryTable
 from support.models import scale_of, watch_passes
 
@@ -196,7 +196,7 @@ class RowsConformance:
         found = rows.start_run(model).fit_drawn_starts(plan, words, stop)
         if found is None:
             pytest.skip("this run does not support fits of drawn starts in one call")
-        starts = [greedy_rows(rows, plan, Words(row)) for row in words]
+        starts = [greedy_rows(rows, plan, DrawnBits(row)) for row in words]
         ends = [run_to_end(rows, model, C, stop).state for C in starts]
         expected = min(ends, key=lambda state: state.loss)
         assert found.loss == expected.loss

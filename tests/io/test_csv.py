@@ -160,7 +160,7 @@ def test_names_have_no_blanks_round_them(tmp_path):
     table = read_table_file(tmp_path / "t.csv", ColumnSelection(label="kind", drop=("b",)))
     assert (table.names, table.X.tolist(), table.classes) == (["a"], [[1], [3]], ["x", "y"])
     (tmp_path / "t.csv").write_text("a, a\n1,2\n")
-    with pytest.raises(UnreadableFileError, match=r"different column names, got .a. twice"):
+    with pytest.raises(UnreadableFileError, match=r"unique column names, got .a. twice"):
         read_table_file(tmp_path / "t.csv")
 
 

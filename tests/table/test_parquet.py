@@ -137,7 +137,7 @@ def test_other_places_are_refused(tmp_path):
     assert_refused(tmp_path, "names no file", error=FileNotFoundError)
     table = pa.Table.from_arrays([pa.array([1.0]), pa.array([2.0])], names=["a", "a"])
     pyarrow.parquet.write_table(table, tmp_path / "twice.parquet")
-    assert_refused(tmp_path / "twice.parquet", "different column names", "'a' twice")
+    assert_refused(tmp_path / "twice.parquet", "unique column names", "'a' twice")
 
 
 def test_a_folder_that_a_pattern_matches_stands_for_its_files_once(tmp_path):

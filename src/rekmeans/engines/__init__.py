@@ -30,8 +30,8 @@ __all__ = [
     "Rows",
     "Run",
     "TableReader",
-    "check_engine",
     "check_engine_name",
+    "check_installed",
     "choose_engine",
     "engine_for_prediction",
     "find_reader",
@@ -85,13 +85,6 @@ def find_reader(X: object) -> TableReader | None:
     """Return the reader of the engine that recognizes X, or None if no engine does."""
     readers = (engine.reader(X) for engine in ENGINES.values())
     return next((reader for reader in readers if reader is not None), None)
-
-
-def check_engine(name: str) -> None:
-    """Raise an error if no engine has this name, or if the engine is not installed."""
-    check_engine_name(name)
-    if name != "auto":
-        check_installed(ENGINES[name])
 
 
 def check_engine_name(name: object) -> None:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from ..kernels.base import Kernel
 
+# why an engine on the host does not support a tensor on a GPU
+HOST_ONLY = "supports only tables on the host, but X is on a GPU. Pass X.cpu(), or engine='torch'."
 MAX_HALF_TURNS = 2.0**46  # larger phases are clipped to this before they are added
 BLOCK_CELLS = 1 << 21  # mapped cells of a block, so that a few float64 copies of it stay near cache
 MAX_BLOCK_ROWS = 1 << 15
@@ -353,13 +355,6 @@ def summarize_columns(engine: Engine, table: Table, n_threads: int | None) -> Co
     return replace(summary, compiled_functions=engine.compiled_functions())
 
 
-def explain_host_only(table: TableFacts) -> str:
-    """Return why an engine on the host does not support this table; '' if it does."""
-    if table.is_on_host:
-        return ""
-    return "supports only tables on the host, but X is on a GPU. Pass X.cpu(), or engine='torch'."
-
-
 def check_installed(engine: Engine) -> None:
     """Raise an ImportError if an engine is not installed."""
     if missing := engine.missing():
@@ -382,21 +377,22 @@ def choose_engine(
         if reason := engines[name].unsupported(stages, table):
             raise ValueError(f"engine={name!r} {reason}")
         return engines[name]
-    tried = list(engines.values())[::-1]
-    candidates = [engine for engine in tried if engine.is_default_for(table)]
-    supporting = [engine for engine in candidates if not engine.unsupported(stages, table)]
-    installed = [engine for engine in supporting if not engine.missing()]
-    if not installed:
-        raise ValueError(
-            f"No engine supports this fit: engine={candidates[-1].name!r} "
-            f"{candidates[-1].unsupported(stages, table)}"
-        )
-    chosen = installed[0]
-    fastest = supporting[0]
-    if fastest is not chosen:
-        warnings.warn(
-            f"rekmeans uses its slow engine {chosen.name!r}, because {fastest.name!r} needs "
-            f"{fastest.missing()}",
-            stacklevel=caller_stacklevel(),
-        )
-    return chosen
+    reason = ""  # why the last engine cannot run the fit
+    fastest: Engine | None = None  # the first engine that supports the fit, installed or not
+    for engine in reversed(list(engines.values())):
+        if not engine.is_default_for(table):
+            continue
+        if unsupported := engine.unsupported(stages, table):
+            reason = f"engine={engine.name!r} {unsupported}"
+            continue
+        fastest = fastest or engine
+        if engine.missing():
+            continue
+        if fastest is not engine:
+            warnings.warn(
+                f"rekmeans uses its slow engine {engine.name!r}, because {fastest.name!r} needs "
+                f"{fastest.missing()}",
+                stacklevel=caller_stacklevel(),
+            )
+        return engine
+    raise ValueError(f"No engine supports this fit: {reason}")

@@ -160,20 +160,24 @@ class BlockRows(BaseRows):
             rows.phase_sums(np.ascontiguousarray(labels[at]), k) for at, rows in self.read_rows()
         )
 
-    def empty_labels(self) -> Array:
-        """Return the labels (n,) before the first pass, all NO_LABEL."""
-        labels = self.row_values(np.int32)
-        for at in self.table.blocks(LABELS_AT_ONCE):
-            labels[at] = NO_LABEL
-        return labels
-
     @property
     def _weight_kind(self) -> type[np.int64 | np.float64]:
         return np.int64 if self.kernel.has_exact_arithmetic else np.float64
 
     def row_values(self, dtype: DTypeLike, *width: int) -> Array:
-        """Return an uninitialized array (n, *width)."""
-        return empty_row_values((len(self), *width), dtype, self.table.memory_limit)
+        """Return an uninitialized array (n, *width). It is in an unnamed file if it is large."""
+        kind = np.dtype(dtype)
+        shape = (len(self), *width)
+        size = kind.itemsize * math.prod(shape)
+        limit = self.table.memory_limit
+        if limit is None or size * FILE_SHARE <= limit or kind.hasobject:
+            return np.empty(shape, kind)
+        with tempfile.TemporaryFile(prefix="rekmeans-labels-") as file:
+            # If the disk is full, this raises an error. A later write to the mapping would crash.
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(file.fileno(), 0, size)
+            # np.memmap would leave a file with a name that other processes can open.
+            return np.frombuffer(mmap.mmap(file.fileno(), size), kind).reshape(shape)
 
 
 class BlockRun(Run):
@@ -183,7 +187,9 @@ class BlockRun(Run):
         self.rows = rows
         self.model = model
         self.n_passes = 0
-        self.last: Array = rows.empty_labels()
+        self.last: Array = rows.row_values(np.int32)
+        for at in rows.table.blocks(LABELS_AT_ONCE):
+            self.last[at] = NO_LABEL
 
     def assign(self, C: Centroids) -> Assignment:
         n_changed = 0
@@ -203,17 +209,3 @@ class BlockRun(Run):
 
     def labels(self) -> Array:
         return self.last
-
-
-def empty_row_values(shape: tuple[int, ...], dtype: DTypeLike, memory_limit: int | None) -> Array:
-    """Return an uninitialized array. It is mapped to an unnamed file if it is large."""
-    kind = np.dtype(dtype)
-    size = kind.itemsize * math.prod(shape)
-    if memory_limit is None or size * FILE_SHARE <= memory_limit or kind.hasobject:
-        return np.empty(shape, kind)
-    with tempfile.TemporaryFile(prefix="rekmeans-labels-") as file:
-        # If the disk is full, this raises an error. A later write to the mapping would crash.
-        if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(file.fileno(), 0, size)
-        # np.memmap would leave a file with a name that other processes can open.
-        return np.frombuffer(mmap.mmap(file.fileno(), size), kind).reshape(shape)

@@ -18,7 +18,7 @@ from ..kernels.base import with_statistics
 from ..model import Assignment, Centroids, Model, PassSums
 from ..seeding import Seeding
 from ..table import StreamTable, Table, TableFacts
-from .base import BaseRows, Engine, Run, explain_host_only
+from .base import HOST_ONLY, BaseRows, Engine, Run
 from .blocks import BlockRows, explain_unsupported_blocks
 from .row_seeding import RowSeeding
 
@@ -37,8 +37,8 @@ class Reference(Engine):
     def unsupported(self, stages: Sequence[Model], table: TableFacts) -> str:
         if table.is_partitioned:
             return "does not support Dask collections. Use engine='dask'."
-        if reason := explain_host_only(table):
-            return reason
+        if not table.is_on_host:
+            return HOST_ONLY
         return "" if table.is_in_memory else explain_unsupported_blocks(stages)
 
     def place(

@@ -22,8 +22,12 @@ from ..table import MemoryTable
 from ..table.recent_rows import RecentRows
 from ..table.refusals import LARGEST_VALUE, refuse_table_on_device
 from ..threads import limit_threads
-from ._mapped import check_has_informative_rows, set_fitted_attributes, warn_of_ignored_cells
-from .base import Clusterer
+from .base import (
+    Clusterer,
+    check_has_informative_rows,
+    set_fitted_attributes,
+    warn_of_ignored_cells,
+)
 from .placement import Placement, place_fitted_table, place_table
 
 # The scale is updated if this share of the cells, or of those of one column, is outside it, in

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from .. import lloyd
 from .._grid import Array
 from ..model import Fit, Model
 from .kernel_kmeans import KernelClusterer
@@ -52,9 +51,6 @@ class Annealed(KernelClusterer):
             *(replace(last, assignment=self._rule(float(reach))) for reach in self._reaches()[:-1]),
             last,
         ]
-
-    def _max_passes(self) -> int:
-        return self.max_iter + (self.stages - 1) * (lloyd.STAGE + 1)
 
     def _attributes(self, placed: Placement, fit: Fit) -> dict[str, Any]:
         stage = fit.history.get("stage", np.zeros(len(fit.history["n_changed"]), int))

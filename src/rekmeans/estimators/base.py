@@ -1,42 +1,76 @@
-"""The base class of all clusterers: scikit-learn's methods around the loop."""
+"""The base classes of the estimators: scikit-learn's methods around the loop."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _parameters, lloyd, watching
+from .._caller import caller_stacklevel
 from .._grid import Array, mean_turns
 from ..assignment import Hard
 from ..centroids import CENTROIDS
 from ..checkpoint import use_checkpoint
-from ..engines import Rows, check_engine, read_input
+from ..engines import ENGINES, Rows, check_installed, read_input
+from ..kernels.euler import Euler
 from ..model import Fit, Model, Stop
 from ..scales import NO_COLUMNS, SCALES, Scale
+from ..scales.left_out import IgnoredValuesWarning, count_ignored_values, how_to_keep
 from ..seeding import BY_LOSS, plus_plus, starts_of
 from ..short_fits import best_short_fit
-from ..table import ColumnSummary
+from ..table import ColumnSummary, Table
 from ..table.refusals import refuse_gathering, refuse_table_elsewhere
 from ..threads import limit_threads
 from ._identity import StartDraws, fit_identity, fit_limits
-from ._mapped import (
-    Mapped,
-    check_has_informative_rows,
-    set_fitted_attributes,
-    warn_of_empty_clusters,
-    warn_of_ignored_cells,
-)
 from ._parameter_table import CLUSTERER, Interface
-from .placement import FitPreparation, Placement, place_fitted, place_table
+from .placement import Placement, place_fitted, place_table
 
 RANDOM_STARTS = 10  # default n_init for "random" and "circle"
+
+
+class Mapped(watching.Callbacks, BaseEstimator):
+    """An estimator that scales the columns of a table and maps them by a kernel."""
+
+    _interface: ClassVar[Interface]
+
+    alpha: float
+    scale: str | None
+    beyond: str
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "kernel_")
+
+    def _check_parameters(self) -> None:
+        """Raise an error for parameters that no fit accepts."""
+        self._interface.check(self)
+
+    def _make_kernel(self, scale: Scale) -> Any:
+        """Return the kernel for columns of this scale, before `prepared` adapts it to the rows."""
+        return Euler(scale, self._beyond(), float(self.alpha))
+
+    def _beyond(self) -> str:
+        """Return the rule for values out of range, which is "wrap" without a scale."""
+        return self.beyond if self.scale else "wrap"
 
 
 class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Mapped):
@@ -46,6 +80,9 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     """
 
     _interface: ClassVar[Interface] = CLUSTERER
+    _k_parameter: ClassVar[str] = "n_clusters"  # the parameter that sets the number of centroids
+    _own_start_names: ClassVar[tuple[str, ...]] = ()  # values of `init` besides those of the kernel
+    _auto_plus_plus_starts: ClassVar[int] = 1  # n_init="auto" for "k-means++" and "k-means||"
 
     n_clusters: int
     init: Any
@@ -60,6 +97,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     verbose: int
     centroids: str
 
+    @watching.with_fit_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | str | None = None) -> Self:
         """Cluster the rows of X.
 
@@ -87,43 +125,54 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         self
             The fitted estimator.
         """
-        return self._fit(X, y, sample_weight)
-
-    @watching.with_fit_callbacks
-    def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | str | None) -> Self:
         self._check_parameters()
-        check_engine(self.engine)
+        if self.engine != "auto":
+            check_installed(ENGINES[self.engine])
         table = self._read_table(X, sample_weight, fitting=True)
-        n_starts = self._n_starts()
-        tasks = watching.Tasks(self, X, y, sample_weight, n_starts, self._max_passes())
+        tasks = watching.Tasks(self, X, y, sample_weight, self._n_starts())
         with limit_threads(self.n_threads):
             placed = place_table(self, table)
             check_has_informative_rows(placed.rows, self.scale)
-            watch = watching.combine_watches(
-                watching.send_events(n_starts, len(placed.rows)),
-                watching.print_passes(n_starts) if self.verbose else None,
-                tasks.watch(lambda fit: table.columns | self._attributes(placed, fit)),
-            )
             draws = self._start_draws()
-            stop = Stop(self.max_iter, float(self.tol))
-            identity, limits = (
-                partial(fit_identity, self, placed),
-                partial(fit_limits, self, placed),
-            )
-            with use_checkpoint(self.checkpoint, identity, limits, draws.entropy) as checkpoint:
-                draws = draws._replace(
-                    entropy=checkpoint.entropy, n_begun=checkpoint.n_starts_begun
-                )
-                starts = tasks.starts(self._make_starts(placed.rows, table, draws))
-                fit = lloyd.fit_best_start(
-                    placed.rows, placed.stages, starts, stop, watch, checkpoint.journal
-                )
-                attributes = self._attributes(placed, fit)
+            if self.checkpoint is None:
+                fit, attributes = self._fit_starts(placed, tasks, draws, None)
+            else:
+                identity = partial(fit_identity, self, placed)
+                limits = partial(fit_limits, self, placed)
+                with use_checkpoint(self.checkpoint, identity, limits, draws.entropy) as checkpoint:
+                    draws = draws._replace(
+                        entropy=checkpoint.entropy, n_begun=checkpoint.n_starts_begun
+                    )
+                    fit, attributes = self._fit_starts(placed, tasks, draws, checkpoint)
         warn_of_ignored_cells(placed, table)
         self._warn_of_empty_clusters(placed.rows, fit)
         set_fitted_attributes(self, table, attributes)
         tasks.end()
         return self
+
+    def _fit_starts(
+        self,
+        placed: Placement,
+        tasks: watching.Tasks,
+        draws: StartDraws,
+        journal: lloyd.Journal | None,
+    ) -> tuple[Fit, dict[str, Any]]:
+        """Return the fit of the best start, and the fitted attributes."""
+        # the last pass of each stage only labels the rows
+        max_passes = self.max_iter + 1 + (len(placed.stages) - 1) * (lloyd.STAGE + 1)
+        watch = watching.watch_fit(
+            tasks,
+            max_passes,
+            len(placed.rows),
+            bool(self.verbose),
+            lambda fit: placed.table.columns | self._attributes(placed, fit),
+        )
+        starts = self._make_starts(placed.rows, placed.table, draws)
+        if tasks.has_callbacks:
+            starts = tasks.starts(starts, max_passes)
+        stop = Stop(self.max_iter, float(self.tol))
+        fit = lloyd.fit_best_start(placed.rows, placed.stages, starts, stop, watch, journal)
+        return fit, self._attributes(placed, fit)
 
     # Methods that subclasses override
 
@@ -138,20 +187,9 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             )
         return scale
 
-    def _make_kernel(self, scale: Scale) -> Any:
-        """Return the kernel for columns of this scale, before `prepared` adapts it to the rows."""
-        return self._euler_kernel(scale)
-
     def _make_stages(self, kernel: Any) -> Sequence[Model]:
         """Return the model of each stage of a fit; the last one is used for predictions."""
         return [Model(kernel, self._assignment_rule(), CENTROIDS[self.centroids])]
-
-    def _make_preparation(self) -> FitPreparation:
-        """Return the settings for `Kernel.prepared`."""
-        limit = _parameters.check_bytes("memory_limit", self.memory_limit)
-        return FitPreparation(
-            self._n_centroids(), self.centroids, self.n_threads, limit, self.engine, float(self.tol)
-        )
 
     def _start_draws(self) -> StartDraws:
         """Return the source of random numbers of the starts."""
@@ -188,40 +226,28 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     def _read_table(self, X: Any, sample_weight: Any = None, *, fitting: bool) -> Any:
         """Return X and the row weights as a table, or raise an error if they are invalid."""
-        k, k_parameter = (self._n_centroids(), self._k_parameter()) if fitting else (1, "")
-        limit = _parameters.check_bytes("memory_limit", self.memory_limit)
         return read_input(
-            self, X, sample_weight, limit, fitting=fitting, k=k, k_parameter=k_parameter
+            self,
+            X,
+            sample_weight,
+            _parameters.check_bytes("memory_limit", self.memory_limit),
+            fitting=fitting,
+            k=self._n_centroids() if fitting else 1,
+            k_parameter=f"{self._k_parameter}={getattr(self, self._k_parameter)}",
         )
 
     def _n_centroids(self) -> int:
         return self.n_clusters
 
-    def _k_parameter(self) -> str:
-        """Return the parameter that sets the number of centroids, for error messages."""
-        return f"n_clusters={self.n_clusters}"
-
     def _assignment_rule(self) -> Any:
         return Hard()
-
-    def _max_passes(self) -> int:
-        """Return the maximum number of passes of a start."""
-        return self.max_iter
-
-    def _start_names(self) -> Collection[str]:
-        """Return the valid names of `init`."""
-        return list(starts_of(self._make_kernel(NO_COLUMNS)))
 
     def _n_starts(self) -> int:
         if self.n_init != "auto":
             return int(self.n_init)
         if not isinstance(self.init, str):
             return 1
-        return self._auto_plus_plus_starts() if self.init in BY_LOSS else RANDOM_STARTS
-
-    def _auto_plus_plus_starts(self) -> int:
-        """Return the default number of starts for "k-means++" and "k-means||"."""
-        return 1
+        return self._auto_plus_plus_starts if self.init in BY_LOSS else RANDOM_STARTS
 
     def _exact_model(self, kernel: Any) -> Model | None:
         """Return the model of a hard fit in exact arithmetic with one stage; None for others."""
@@ -231,7 +257,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     def _attributes(self, placed: Placement, fit: Fit) -> dict[str, Any]:
         """Return the fitted attributes."""
-        kernel = placed.model.kernel
+        kernel = placed.rows.kernel
         C = fit.centroids
         attributes = {
             "kernel_": kernel.for_prediction(),
@@ -254,14 +280,23 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         Kernels whose pre-images are unique ignore it and get zeros.
         """
         k = len(fit.centroids)
-        if placed.model.kernel.is_periodic:
+        if placed.rows.kernel.is_periodic:
             return mean_turns(*placed.rows.phase_sums(fit.labels, k))
         return np.zeros((k, placed.table.n_columns))
 
     # Warnings
 
     def _warn_of_empty_clusters(self, rows: Rows, fit: Fit) -> None:
-        warn_of_empty_clusters(rows, fit.labels, self._n_centroids(), self._why_empty())
+        """Warn if some clusters have no rows."""
+        k = self._n_centroids()
+        n_occupied = np.count_nonzero(rows.table.count_labels(fit.labels, k))
+        if n_occupied < k:
+            have = "has" if n_occupied == 1 else "have"
+            warnings.warn(
+                f"Only {n_occupied} of {k} clusters {have} rows: {self._why_empty()}",
+                ConvergenceWarning,
+                stacklevel=caller_stacklevel(),
+            )
 
     def _why_empty(self) -> str:
         """Return the likely cause of an empty cluster and the fix, as sentences."""
@@ -383,10 +418,12 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         return self.kernel_.from_public(vars(self))
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
+        """Raise an error for parameters that no fit accepts."""
+        self._interface.check(self)
         self._check_combinations()
         if isinstance(self.init, str) or self.init is None:
-            _parameters.check_one_of("init", self.init, self._start_names())
+            names = [*self._own_start_names, *starts_of(self._make_kernel(NO_COLUMNS))]
+            _parameters.check_one_of("init", self.init, names)
 
     def _check_combinations(self) -> None:
         """Raise an error for values that are valid on their own, but not together."""
@@ -398,3 +435,35 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     @property
     def _n_features_out(self) -> int:
         return len(self.deviation_)
+
+
+def set_fitted_attributes(estimator: Any, table: Table, attributes: dict[str, Any]) -> None:
+    """Set the fitted attributes of an estimator, and delete those of an earlier fit."""
+    for name in [
+        name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")
+    ]:
+        delattr(estimator, name)
+    vars(estimator).update(table.columns | attributes)
+
+
+def check_has_informative_rows(rows: Rows, scale: str | None) -> None:
+    """Raise an error if `beyond="ignore"` would ignore every row."""
+    if rows.kernel.beyond == "ignore" and not rows.has_weight():
+        raise ValueError(
+            f"All values of X are outside the intervals of scale={scale!r}, so that no row would "
+            f"count. Use another scale, or beyond='clip'."
+        )
+
+
+def warn_of_ignored_cells(placed: Placement, table: Table) -> None:
+    """Warn if many cells are ignored: they may be gross errors, or a small group far away."""
+    rows = placed.rows
+    if rows.kernel.beyond != "ignore":
+        return
+    ignored = count_ignored_values(
+        rows.kernel.scale, placed.summary, table.n_rows, rows.n_uninformative()
+    )
+    names = table.columns.get("feature_names_in_")
+    if messages := ignored.messages(None if names is None else names.tolist()):
+        text = " ".join([*messages, how_to_keep("beyond='clip'")])
+        warnings.warn(text, IgnoredValuesWarning, stacklevel=caller_stacklevel())

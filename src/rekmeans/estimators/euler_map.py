@@ -15,8 +15,8 @@ from ..kernels.euler import OnCircles
 from ..scales import SCALES
 from ..table.refusals import circle_points
 from ..table.stream_input import read_host_table
-from ._mapped import Mapped, set_fitted_attributes
 from ._parameter_table import EULER_MAP
+from .base import Mapped, set_fitted_attributes
 
 
 class EulerMap(TransformerMixin, Mapped):
@@ -103,7 +103,7 @@ class EulerMap(TransformerMixin, Mapped):
         table = read_host_table(self, X, sample_weight, fitting=True)
         tasks = watching.Tasks(self, X, y, sample_weight)
         summary = table.column_summary()
-        kernel = self._euler_kernel(SCALES[self.scale](summary))
+        kernel = self._make_kernel(SCALES[self.scale](summary))
         ends = np.array(kernel.scale.bounds)
         if not np.isfinite(ends).all():  # unbounded intervals: use the range of the data
             ends = np.where(np.isfinite(ends), ends, np.nan_to_num(summary.extent))

@@ -157,6 +157,8 @@ class MahalanobisFuzzyCMeans(FuzzyCMeans):
     gamma = "auto"
 
     _interface = MAHALANOBIS_FUZZY_C_MEANS
+    # with shapes, one start in three ends in a poor local minimum
+    _auto_plus_plus_starts = 4
 
     def __init__(
         self,
@@ -203,10 +205,6 @@ class MahalanobisFuzzyCMeans(FuzzyCMeans):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = False
         return tags
-
-    def _auto_plus_plus_starts(self) -> int:
-        # with shapes, one start in three ends in a poor local minimum
-        return 4
 
     def _make_kernel(self, scale: Scale) -> Mahalanobis:
         return Mahalanobis(scale, self._beyond(), self._plain_kernel(scale), float(self.prior))

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import lloyd
 from .._grid import Array
-from .._parameters import check_periods
+from .._parameters import check_bytes, refuse_periods
 from ..assignment import Hard
 from ..centroids import CENTROIDS
 from ..engines import (
@@ -84,12 +84,21 @@ def place_table(estimator: Any, table: Table) -> Placement:
     """
     prototype = estimator._make_kernel(NO_COLUMNS)
     prototype.check_table(table)
-    _refuse_missing_values(estimator, prototype, table)
+    if not prototype.supports_missing:
+        _refuse_missing_values(estimator, prototype, table)
     engine = choose_engine(estimator.engine, ENGINES, estimator._make_stages(prototype), table)
     summary = summarize_columns(engine, table, estimator.n_threads)
     scale = estimator._find_scale(summary)
-    check_periods(scale, prototype)
-    preparation = estimator._make_preparation()
+    if not prototype.supports_periods:
+        refuse_periods(scale)
+    preparation = FitPreparation(
+        estimator._n_centroids(),
+        estimator.centroids,
+        estimator.n_threads,
+        check_bytes("memory_limit", estimator.memory_limit),
+        estimator.engine,
+        float(estimator.tol),
+    )
     kernel = estimator._make_kernel(scale).prepared(table, preparation)
     stages = tuple(estimator._make_stages(kernel))
     rows = engine.place(stages, table, estimator.n_threads, preparation.memory_limit)
@@ -108,10 +117,11 @@ def place_fitted(estimator: Any, X: Any, sample_weight: ArrayLike | None = None)
 
 def place_fitted_table(estimator: Any, kernel: Any, table: Table, engine_name: str) -> Placement:
     """Place the rows of a table on the engine of this name, mapped by a prepared kernel."""
-    _refuse_missing_values(estimator, kernel, table)
+    if not kernel.supports_missing:
+        _refuse_missing_values(estimator, kernel, table)
     stages = tuple(estimator._make_stages(kernel))[-1:]
     engine = choose_engine(engine_name, ENGINES, stages, table)
-    limit = estimator._make_preparation().memory_limit
+    limit = check_bytes("memory_limit", estimator.memory_limit)
     summary = summarize_columns(engine, table, estimator.n_threads)
     return Placement(
         table, summary, engine.place(stages, table, estimator.n_threads, limit), stages, engine.name
@@ -119,10 +129,10 @@ def place_fitted_table(estimator: Any, kernel: Any, table: Table, engine_name: s
 
 
 def _refuse_missing_values(estimator: Any, kernel: Any, table: Table) -> None:
-    if not kernel.supports_missing:
-        point_kernel = kernel.point_kernel
-        name = "" if point_kernel is None else point_kernel.name
-        refuse_missing_values(table, type(estimator).__name__, name)
+    """Raise an error that names the kernel between points if the table has missing values."""
+    point_kernel = kernel.point_kernel
+    name = "" if point_kernel is None else point_kernel.name
+    refuse_missing_values(table, type(estimator).__name__, name)
 
 
 def fitted_centroids(estimator: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -185,6 +185,8 @@ class SelfOrganizingMap(Annealed):
     """
 
     _interface = SELF_ORGANIZING_MAP
+    _k_parameter = "grid"
+    _own_start_names = ("plane",)
 
     def __init__(
         self,
@@ -235,9 +237,6 @@ class SelfOrganizingMap(Annealed):
         """Return the number of nodes of the grid."""
         return int(np.prod(self.grid))
 
-    def _k_parameter(self) -> str:
-        return f"grid={self.grid}"
-
     def _sides(self) -> tuple[int, int]:
         """Return the numbers of rows and columns of the grid."""
         return int(self.grid[0]), int(self.grid[1])
@@ -247,9 +246,6 @@ class SelfOrganizingMap(Annealed):
 
     def _start_reach(self) -> float:
         return max(self.grid) / 2
-
-    def _start_names(self) -> Collection[str]:
-        return ["plane", *super()._start_names()]
 
     def _starts_in_plane(self) -> bool:
         return isinstance(self.init, str) and self.init == "plane"

@@ -56,11 +56,13 @@ UNREADABLE = (  # errors that libraries raise for damaged files
 MAX_REASON_LETTERS = 200  # of the message of a library
 
 
-class LateTextError(Exception):
+class LateTextError(ValueError):
     """A column that begins as numbers continues as text; `name` is its name."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(name)
+        super().__init__(
+            f"column {name!r} begins as numbers and continues as text. Write it as numbers."
+        )
         self.name = name
 
 
@@ -169,7 +171,7 @@ def explain_damage(path: Path, ending: str) -> Iterator[None]:
     """Replace errors of libraries that read a file by one that names the file."""
     try:
         yield
-    except (UnreadableFileError, FileNotFoundError, ImportError):
+    except (UnreadableFileError, LateTextError, FileNotFoundError, ImportError):
         raise
     except PermissionError:
         raise UnreadableFileError(
@@ -194,7 +196,7 @@ def refuse_repeated_names(name: str, names: list[str]) -> None:
     """Raise an error for a column name that occurs twice."""
     if twice := sorted(column for column, count in Counter(names).items() if count > 1):
         raise UnreadableFileError(
-            f"{name} must have different column names, got {quoted_list(twice)} twice. Rename one."
+            f"{name} must have unique column names, got {quoted_list(twice)} twice. Rename one."
         )
 
 

@@ -93,8 +93,11 @@ class Euler(Kernel):
 
     @property
     def rates(self) -> Array:
-        """The half-turns per unit of each column, (d,)."""
-        return self.scale.rates(self.alpha)
+        """The half-turns per unit of each column, (d,); a period is always a full turn."""
+        period = self.scale.period
+        is_periodic = period > 0
+        turn = 2.0 / np.where(is_periodic, period, 1.0)
+        return np.where(is_periodic, turn, self.alpha / self.scale.unit)
 
     def coordinates(self, X: Array) -> Array:
         """Return the phases (x - shift) rate in half-turns, (n, d), not reduced to one turn.
@@ -134,20 +137,21 @@ class Euler(Kernel):
 
         A coordinate without an observed value does not change.
         """
-        count = np.tile(_float(sums.observed), 2)  # (k, 2d)
+        # conversion to float64 rounds integers of any length correctly
+        totals = sums.totals.astype(np.float64)  # (k, 2d)
+        count = np.tile(sums.observed.astype(np.float64), 2)  # (k, 2d)
         with np.errstate(invalid="ignore", divide="ignore"):
-            return OnCircles(
-                np.where(count > 0, np.rint(_float(sums.totals) / count), C.f).astype(np.int32)
-            )
+            f = np.where(count > 0, np.rint(totals / count), C.f)
+        return OnCircles(f.astype(np.int32))
 
     def rectify(self, sums: CircleSums, C: OnCircles) -> OnCircles:
         """Return m = S/|S| by column, rounded to the grid; a zero resultant keeps the old angle."""
-        a, b = _halves(_float(sums.totals))
+        totals = sums.totals.astype(np.float64)  # (k, 2d)
+        a, b = _halves(totals)
         r = np.tile(np.sqrt(a * a + b * b), 2)  # (k, 2d)
         with np.errstate(invalid="ignore", divide="ignore"):
-            return OnCircles(
-                np.where(r > 0, np.rint(_float(sums.totals) / r * GRID), C.f).astype(np.int32)
-            )
+            f = np.where(r > 0, np.rint(totals / r * GRID), C.f)
+        return OnCircles(f.astype(np.int32))
 
     def preimage(self, C: OnCircles, near: Array) -> Array:
         """Return x = shift + unit u/alpha, where u is the angle in half-turns.
@@ -182,7 +186,7 @@ class Euler(Kernel):
 
     def sums_at(self, sums: CircleSums, C: OnCircles) -> CircleSums:
         """Return resultants with the same lengths at the angles of C, rounded to integers."""
-        a, b = _halves(_float(sums.totals))
+        a, b = _halves(sums.totals.astype(np.float64))
         r = np.tile(np.sqrt(a * a + b * b), 2)  # (k, 2d)
         totals = np.rint(r * (C.f / GRID))
         return replace(sums, totals=np.vectorize(int, otypes=[object])(totals))
@@ -273,8 +277,3 @@ def _observed_cells(F: Array) -> Array:
     """Return a mask of the cells that are not missing, (n, d)."""
     cos, sin = _halves(F)
     return (cos | sin) != 0
-
-
-def _float(S: Array) -> Array:
-    """Return sums as float64, correctly rounded from integers of any length."""
-    return S.astype(np.float64)

@@ -41,12 +41,6 @@ class IgnoredValues:
         none = float(np.prod(1 - shares))
         return self.n_rows * max(0.0, 1 - none * (1 + float((shares / (1 - shares)).sum())))
 
-    @property
-    def is_notable_in_several(self) -> bool:
-        """Whether many more rows than expected have such values in several columns."""
-        is_notable = self.n_in_several >= max(2.0, MIN_SHARE * self.n_rows)
-        return is_notable and self.n_in_several >= CHANCE_FACTOR * self.expected_in_several
-
     def messages(self, names: Sequence[str] | None = None) -> list[str]:
         """Return a message for each notable finding, none if few values are ignored."""
         n_ignored = self.shares * self.n_rows
@@ -60,7 +54,10 @@ class IgnoredValues:
                 f"{self.n_uninformative:,} of {self.n_rows:,} rows {verbs[0]} no kept value and "
                 f"{verbs[1]} not influence the centroids."
             )
-        elif self.is_notable_in_several:
+        elif (
+            self.n_in_several >= max(2.0, MIN_SHARE * self.n_rows)
+            and self.n_in_several >= CHANCE_FACTOR * self.expected_in_several
+        ):
             found.append(
                 f"{self.n_in_several:,} rows are extreme in several columns "
                 f"({self.expected_in_several:,.0f} expected by chance). They may be a real group."

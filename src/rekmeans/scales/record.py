@@ -104,12 +104,6 @@ class Scale:
             self, **{name: part[columns] for name, part in parts.items() if part is not None}
         )
 
-    def rates(self, alpha: float) -> Array:
-        """Return the half-turns per unit of each column, (d,); a period is always a full turn."""
-        return np.where(
-            self.period > 0, 2.0 / np.where(self.period > 0, self.period, 1.0), alpha / self.unit
-        )
-
     def inside(self, X: Array) -> Array:
         """Return a mask of the observed cells inside the kept intervals, (n, d)."""
         if self.low.shape[1] == 1:
@@ -131,7 +125,7 @@ class Scale:
     def from_units(self, Z: Array) -> Array:
         """Return x = shift + unit z, with the shift of the interval with the image nearest to z."""
         if self.low.shape[1] == 1:
-            return self.origin + self.unit * Z
+            return self.shift[:, 0] + self.unit * Z
         steps = self.unit * Z
         ends = np.clip(steps[..., None], self.low - self.shift, self.high - self.shift)
         return steps + self._at(self.shift, _least_gap(ends, steps))

@@ -173,7 +173,7 @@ def names_of_frame(block: TableBlock) -> list[str] | None:
     except DuplicateError:
         names = list(cast("IntoDataFrame", block).columns)
         raise ValueError(
-            f"X must have different column names, got {names!r:.80}: rename one."
+            f"X must have unique column names, got {names!r:.80}. Rename the duplicates."
         ) from None
     return frame.columns if isinstance(frame, nw.DataFrame) else None
 

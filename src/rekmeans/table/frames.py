@@ -61,7 +61,7 @@ def open_frame(X: object) -> Frame | None:
         frame = nw.from_native(X, pass_through=True)
     except DuplicateError:
         names = list(cast("IntoDataFrame", X).columns)
-        raise ValueError(f"X must have different column names, got {names}. Rename one.") from None
+        raise ValueError(f"X must have unique column names, got {names}. Rename one.") from None
     return frame if isinstance(frame, nw.DataFrame) else None
 
 

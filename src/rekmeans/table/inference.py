@@ -28,7 +28,6 @@ from .schema import (
     Number,
     Skipped,
     TableSchema,
-    best_text_count,
     count_block,
     recognize_column,
     recognize_feature,
@@ -279,7 +278,7 @@ def apply_schema(
 ) -> Inference:
     """Return a scan with the schema of a fit; its columns of text are checked."""
     check_types(scan, schema)
-    if not checks_text:
+    if not checks_text and scan.is_typed:
         return Inference(scan, schema)
     while True:
         texts = [name for name in schema.feature_names if scan.column_types[name].storage == "text"]
@@ -322,14 +321,6 @@ def number_notes(schema: TableSchema, counts: CountsByColumn, decimal: str) -> l
         *([f"text read as numbers: {name_list(converted, MAX_NOTE_LETTERS)}"] if converted else []),
         *([f"text read as missing: {name_list(lost, MAX_NOTE_LETTERS)}"] if lost else []),
     ]
-
-
-def text_examples(inference: Inference, name: str) -> tuple[str, ...]:
-    """Return texts of a column that are not numbers."""
-    counts = number_counts(inference.counts, name)
-    if counts is None or not counts.texts:
-        return ()
-    return best_text_count(counts, inference.scan.decimal)[1].texts
 
 
 def _count_candidates(

@@ -297,7 +297,7 @@ class TableSchema:
         columns = tuple(_column_of_record(column) for column in record["columns"])
         names = [column.name for column in columns]
         if len(set(names)) < len(names):
-            raise ValueError("A schema must have different column names. Save the model again.")
+            raise ValueError("A schema must have unique column names. Save the model again.")
         return cls(columns, record["has_names"])
 
     @classmethod

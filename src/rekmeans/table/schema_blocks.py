@@ -11,7 +11,13 @@ import numpy as np
 
 from .._grid import Array
 from ..io.scan import Scan, ScanPart
-from .inference import Inference, find_empty_rows, read_modes, rows_with_values
+from .inference import (
+    Inference,
+    find_empty_rows,
+    number_counts,
+    read_modes,
+    rows_with_values,
+)
 from .schema import TableSchema
 from .source_parts import ColumnCells, RawBlock, SourcePart
 from .spilled_rows import SpilledRows
@@ -213,8 +219,6 @@ def _has_full_column(inference: Inference) -> bool:
 
 def _n_lost(inference: Inference, name: str) -> int:
     """Return the number of cells of a feature that are text and no numbers."""
-    from .inference import number_counts
-
     counts = number_counts(inference.counts, name)
     if counts is None:
         return 1  # unknown

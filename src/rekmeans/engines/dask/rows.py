@@ -66,8 +66,12 @@ class DaskRows(BaseRows):
 
     @lazy_property
     def is_kept(self) -> bool:
-        """Whether the workers keep the mapped partitions."""
-        return self._fit_in_memory()
+        """Whether the workers keep the mapped partitions: all raw and mapped rows fit in memory."""
+        client = current_client()
+        if client is None:
+            return False
+        row = 2 * BYTES_PER_CELL * self.table.n_columns + BYTES_PER_ROW
+        return len(self) * row <= memory_on_workers(client, self._longest_wait)
 
     @lazy_property
     def partitions(self) -> Sequence[Delayed | Future[Partition]]:
@@ -89,15 +93,14 @@ class DaskRows(BaseRows):
         In the first pass a task has one partition. Later tasks have as many partitions as take
         about TASK_SECONDS.
         """
-        found = None
         if self.is_kept:
             seconds = statistics.median(self.task_seconds) if self.task_seconds else TASK_SECONDS
             max_partitions = max(1, int(TASK_SECONDS / max(seconds, 1e-6)))
-            found = self.groups.assign(cast("Client", current_client()), request, max_partitions)
-        return self._assign_anywhere(request) if found is None else found
-
-    def _assign_anywhere(self, request: PassRequest) -> PartitionPass:
-        """Make a pass with one task for each partition. The scheduler chooses the workers."""
+            client = cast("Client", current_client())
+            found = self.groups.assign(client, request, max_partitions)
+            if found is not None:
+                return found
+        # one task for each partition; the scheduler chooses the workers
         function = delayed(partial(assign_partitions, request), pure=False, traverse=False)
         tasks = [function([partition]) for partition in self.partitions]
         return self.merge_tasks(PartitionPass.merge, tasks)
@@ -114,14 +117,6 @@ class DaskRows(BaseRows):
             traverse=False,
         )
         return [delayed(Partition)(place, table, i, is_kept) for i, table in enumerate(tables)]
-
-    def _fit_in_memory(self) -> bool:
-        """Return whether the workers have enough memory for all raw and mapped rows."""
-        client = current_client()
-        if client is None:
-            return False
-        row = 2 * BYTES_PER_CELL * self.table.n_columns + BYTES_PER_ROW
-        return len(self) * row <= memory_on_workers(client, self._longest_wait)
 
     def run_tasks(self, tasks: Sequence[Delayed]) -> list[Result]:
         return compute(tasks, self._longest_wait)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from dask.delayed import Delayed, delayed
 
@@ -91,12 +91,7 @@ def reduce_tree(
     """Return a task that merges all results in order, through tasks that merge FAN_IN results."""
     function = delayed(partial(merge_results, merge), pure=False, traverse=False)
 
-    def merge_groups(
-        tasks: Sequence[Delayed] | Sequence[Future[Result | None]],
-    ) -> list[Delayed]:
-        return [function(list(tasks[at : at + FAN_IN])) for at in range(0, len(tasks), FAN_IN)]
-
-    merged = merge_groups(tasks)
-    while len(merged) > 1:
-        merged = merge_groups(merged)
-    return merged[0]
+    while True:
+        tasks = [function(list(tasks[at : at + FAN_IN])) for at in range(0, len(tasks), FAN_IN)]
+        if len(tasks) <= 1:
+            return cast("Delayed", tasks[0])

@@ -12,7 +12,7 @@ from ...kernels.euler import MAX_INT64_COLUMNS
 from ...model import Model
 from ...table import CompiledFunctions, Table, TableFacts
 from ...threads import count_threads
-from ..base import BaseRows, Engine, explain_host_only
+from ..base import HOST_ONLY, BaseRows, Engine
 from ..blocks import explain_unsupported_blocks
 from .formulas import FORMULAS, MAX_ROWS, RULES
 
@@ -43,9 +43,9 @@ class Native(Engine):
         )
 
     def unsupported(self, stages: Sequence[Model], table: TableFacts) -> str:
-        if reason := explain_host_only(table):
-            return reason
-        if not self.is_default_for(table):
+        if not table.is_on_host:
+            return HOST_ONLY
+        if table.is_partitioned:
             return "does not support Dask collections. Use engine='dask'."
         if table.is_in_memory and table.n_rows > MAX_ROWS:
             return (
