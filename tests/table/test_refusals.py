@@ -136,9 +136,8 @@ def test_columns_that_are_no_numbers_are_skipped_with_a_warning(case):
     assert model.n_features_in_ == NAMED.shape[1]
     assert len(model.schema_.columns) == NAMED.shape[1] + 1
     np.testing.assert_array_equal(model.predict(frame), model.labels_)
-    np.testing.assert_array_equal(
-        model.predict(NAMED), model.labels_
-    )  # a skipped column may be absent
+    # a skipped column may be absent
+    np.testing.assert_array_equal(model.predict(NAMED), model.labels_)
     with pytest.raises(ValueError, match=r"no column 'width'.*fitted with"):
         model.predict(NAMED.drop(columns="width").assign(**COLOUR))
 

@@ -38,9 +38,8 @@ ROWS_CHECKED = 100  # minimum number of rows, in one or more blocks, for a relia
 # largest weights at which those of integers, or of real numbers, stay
 LARGEST_EXACT = 2.0**31
 LARGEST_REAL = 0.5
-MOST_CELLS = (
-    1 << 60
-)  # limit of counts in a file, so that the counts of more blocks fit into 64 bits
+# limit of counts in a file, so that the counts of more blocks fit into 64 bits
+MOST_CELLS = 1 << 60
 
 
 @dataclass(frozen=True)
