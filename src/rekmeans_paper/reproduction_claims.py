@@ -108,7 +108,7 @@ def _equality_row(study: PaperRecords) -> Row:
 
 
 def _nearness_rows(rows: list[Row]) -> list[Row]:
-    """Compare Scene 13 with the printed values, at the alpha with the smallest largest gap."""
+    """Compare Scene 13 with the printed values, at the alpha that minimizes the largest gap."""
     gaps: dict[float, list[tuple[float, str]]] = {}
     scene_rows = [row for row in rows if (row["set"], row["protocol"]) == ("Scene13", "paper")]
     for row in (row for row in scene_rows if row["method"] in ("EulerK", "REK1")):
