@@ -95,7 +95,7 @@ def write_tensor_file(
     header = json.dumps(entries).encode()
     header += b" " * (-len(header) % ALIGNMENT)
     if len(header) > MAX_HEADER:
-        raise ValueError(f"the header has {len(header)} bytes, but the limit is {MAX_HEADER}")
+        raise ValueError(f"the header takes {len(header)} bytes, at most {MAX_HEADER} are read")
     header = seal_header(header, [_bytes_of(values) for values in stored])
     with open(path, "wb") as file:
         file.write(len(header).to_bytes(8, "little") + header)

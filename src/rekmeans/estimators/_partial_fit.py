@@ -121,7 +121,7 @@ def _check_cells(cells: CellCounts, d: int) -> None:
     if cells.n_rows < 0 or not observed.dtype.kind == outside.dtype.kind == "i":
         raise ValueError("counts of cells must be integers")
     if not observed.shape == outside.shape in ((), (d,)):
-        raise ValueError(f"counts of cells must have {d} columns")
+        raise ValueError(f"cells must be counted for {d} columns")
     if (outside < 0).any() or (outside > observed).any() or (observed > MOST_CELLS).any():
         raise ValueError("cells outside the scale must be some of those observed")
 

@@ -437,6 +437,6 @@ def refuse_other_models(model: Any) -> None:
         names = ", ".join(ESTIMATORS)
         got = type(model).__name__
         raise TypeError(
-            f"model must be a fitted {names}; got {got}. Pass such a model, or use pickle."
+            f"only a fitted {names} can be written, got {got}: pass one, or pickle this."
         )
     check_is_fitted(model)

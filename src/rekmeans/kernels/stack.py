@@ -101,7 +101,7 @@ class Stack(Kernel):
             if self.shared and not part.is_circular:
                 raise ValueError("shared must be false unless all kernels are on circles")
         if not self.parts or len(self.units) != len(self.parts):
-            raise ValueError(f"units must have one value for each kernel, got {len(self.units)}")
+            raise ValueError(f"units must be one for each kernel, got {len(self.units)}")
         for unit in self.units:
             _parameters.check_real("units", unit, above=0)
         _parameters.check_real("power", self.power, above=1, maximum=_parameters.MAX_EXPONENT)
