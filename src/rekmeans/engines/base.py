@@ -355,6 +355,19 @@ def summarize_columns(engine: Engine, table: Table, n_threads: int | None) -> Co
     return replace(summary, compiled_functions=engine.compiled_functions())
 
 
+def explain_unsupported_blocks(stages: Sequence[Model]) -> str:
+    """Return why the models of a fit cannot read their rows in blocks; '' if they can."""
+    for model in stages:
+        kernel = model.kernel
+        if not kernel.is_additive or kernel.statistics or kernel.learns_from_all_rows:
+            name = kernel.name or type(kernel).__name__
+            return (
+                f"needs all rows at once for the kernel {name!r}, but X is not in memory. Pass a "
+                f"table that is in memory."
+            )
+    return ""
+
+
 def check_installed(engine: Engine) -> None:
     """Raise an ImportError if an engine is not installed."""
     if missing := engine.missing():

@@ -6,7 +6,7 @@ import math
 import mmap
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import reduce
 from operator import add
@@ -29,19 +29,6 @@ NO_LABEL = -1
 MAX_SEEDING_ROWS = 1 << 14  # rows that are loaded into memory to choose the starts from
 LABELS_AT_ONCE = 1 << 20  # labels that are initialized at a time
 FILE_SHARE = 4  # an array larger than memory_limit / FILE_SHARE is kept in an unnamed file
-
-
-def explain_unsupported_blocks(stages: Sequence[Model]) -> str:
-    """Return why the models of a fit cannot read their rows in blocks; '' if they can."""
-    for model in stages:
-        kernel = model.kernel
-        if not kernel.is_additive or kernel.statistics or kernel.learns_from_all_rows:
-            name = kernel.name or type(kernel).__name__
-            return (
-                f"needs all rows at once for the kernel {name!r}, but X is not in memory. Pass a "
-                f"table that is in memory."
-            )
-    return ""
 
 
 class BlockRows(BaseRows):

@@ -18,8 +18,8 @@ from ..kernels.base import with_statistics
 from ..model import Assignment, Centroids, Model, PassSums
 from ..seeding import Seeding
 from ..table import StreamTable, Table, TableFacts
-from .base import HOST_ONLY, BaseRows, Engine, Run
-from .blocks import BlockRows, explain_unsupported_blocks
+from .base import HOST_ONLY, BaseRows, Engine, Run, explain_unsupported_blocks
+from .blocks import BlockRows
 from .row_seeding import RowSeeding
 
 if TYPE_CHECKING:

@@ -262,11 +262,10 @@ def _longest_text(value: Any) -> int:
 
 def _check_kernel(model: Any, kernel: Any, d: int) -> None:
     """Raise ValueError unless the kernel is of the kind that the parameters name."""
-    make = model._euler_kernel if isinstance(model, EulerMap) else model._make_kernel
     if not hasattr(kernel, "scale"):
         raise ValueError(f"the kernel is a {type(kernel).__name__}")
     kernel.check_record()
-    expected = make(kernel.scale)
+    expected = model._make_kernel(kernel.scale)
     if _kinds(kernel) != _kinds(expected):
         raise ValueError(
             f"its parameters name the kernel {_kinds(expected)}, but it was fitted with "

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 
 from ...model import Model
 from ...table import CompiledFunctions, Table, TableFacts
-from ..base import BaseRows, Engine, TableReader, choose_engine
-from ..blocks import explain_unsupported_blocks
+from ..base import BaseRows, Engine, TableReader, choose_engine, explain_unsupported_blocks
 
 if TYPE_CHECKING:
     from .table import DaskTable

@@ -12,8 +12,7 @@ from ...kernels.euler import MAX_INT64_COLUMNS
 from ...model import Model
 from ...table import CompiledFunctions, Table, TableFacts
 from ...threads import count_threads
-from ..base import HOST_ONLY, BaseRows, Engine
-from ..blocks import explain_unsupported_blocks
+from ..base import HOST_ONLY, BaseRows, Engine, explain_unsupported_blocks
 from .formulas import FORMULAS, MAX_ROWS, RULES
 
 if TYPE_CHECKING:
