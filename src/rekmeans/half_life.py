@@ -98,7 +98,7 @@ class Clock:
         """The clock with a half-life of so much weight, rounded to its ticks."""
         if half_life is None:
             return replace(self, half_life=None)
-        ticks = max(1.0, float(np.rint(self._scaled(half_life) / TICKS)))
+        ticks = max(1.0, float(np.rint(self._to_units(half_life) / TICKS)))
         if ticks * TICKS > MOST_UNITS:
             raise ValueError(
                 f"half_life={half_life:g} is too large beside the weights of the stream: use None."
@@ -111,14 +111,14 @@ class Clock:
         if weights is None and self.weight_bits < INT64_BITS:
             return np.full(n, round(math.ldexp(1.0, self.weight_bits)), np.int64)
         weights = np.ones(n) if weights is None else weights
-        scaled = np.rint(self._scaled(weights))
+        scaled = np.rint(self._to_units(weights))
         largest = math.ldexp(HEADROOM, 31 - UNIT_BITS)
         if scaled.max() > largest:
             most = math.ldexp(largest, -self.weight_bits)
             raise ValueError(
                 f"sample_weight must be at most {most:g} in this stream, {HEADROOM} times that of "
                 f"its first block; "
-                f"got {weights.max():g}: begin anew."
+                f"got {weights.max():g}. Start a new stream."
             )
         units = scaled.astype(np.int64)
         if ((units == 0) & (weights > 0)).any():
@@ -129,7 +129,7 @@ class Clock:
             )
         return units
 
-    def _scaled(self, weights: Any) -> Any:
+    def _to_units(self, weights: Any) -> Any:
         """Return weights in units, infinite where they overflow."""
         with np.errstate(over="ignore"):
             return np.ldexp(weights, self.weight_bits)

@@ -11,6 +11,7 @@ from scipy.linalg import eigh
 
 from .._grid import GRID, Array
 from ..engines import host_values
+from ..estimators.placement import has_hard_labels
 from ..metrics import clustering_accuracy, deviation_degree, normalized_mutual_info
 from .columns import (
     MAX_COLUMNS_DESCRIBED,
@@ -80,7 +81,7 @@ def summary(
 def check_has_report(model: Any) -> None:
     """Raise TypeError unless a report supports this fitted model."""
     check_euler_model(model)
-    if not model._make_stages(model.kernel_)[-1].assignment.is_hard:
+    if not has_hard_labels(model):
         raise TypeError(
             f"a report supports only hard clusters; got {type(model).__name__}: use its displays."
         )

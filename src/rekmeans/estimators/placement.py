@@ -135,6 +135,11 @@ def _refuse_missing_values(estimator: Any, kernel: Any, table: Table) -> None:
     refuse_missing_values(table, type(estimator).__name__, name)
 
 
+def has_hard_labels(estimator: Any) -> bool:
+    """Return whether a fitted estimator assigns each row to one cluster."""
+    return bool(estimator._make_stages(estimator.kernel_)[-1].assignment.is_hard)
+
+
 def fitted_centroids(estimator: Any) -> Any:
     """Return the centroids of a fitted estimator as the record that its kernel uses."""
     return estimator._fitted_centroids()
