@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from rekmeans import KernelKMeans, RectifiedEulerKMeans
-from rekmeans.table.refusals import MAX_PAIRED_ROWS
+from rekmeans.table.validation import MAX_PAIRED_ROWS
 
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 COLUMNS = 16

@@ -20,17 +20,17 @@ from typing import Any
 
 MEGABYTE = 1 << 20
 # bytes of address space beyond that of the imports; threads alone need some of it
-MOST_MEMORY = 1024 * MEGABYTE
-MOST_SECONDS = 60.0  # for a command on a small file; other processes may use the cores
+MAX_MEMORY = 1024 * MEGABYTE
+MAX_SECONDS = 60.0  # for a command on a small file; other processes may use the cores
 
 
 @dataclass(frozen=True)
 class Limits:
     """The resource limits of a command."""
 
-    memory: int = MOST_MEMORY  # bytes of address space beyond the imports
+    memory: int = MAX_MEMORY  # bytes of address space beyond the imports
     file_size: int | None = None  # maximum size in bytes of each file that the command writes
-    seconds: float = MOST_SECONDS
+    seconds: float = MAX_SECONDS
     kill_after: float | None = None  # seconds before the command is killed with SIGKILL
 
 
@@ -44,7 +44,7 @@ class Answer:
     seconds: float
     memory: int  # peak resident bytes beyond those of the imports
 
-    def refuse_unclean(self, *words: str) -> None:
+    def reject_unclean(self, *words: str) -> None:
         """Raise unless the command succeeded, or failed with a one-line error with these words."""
         text = f"status {self.status}, {self.err[-400:]!r}"
         assert self.status in (0, 2), text

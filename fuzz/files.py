@@ -23,7 +23,7 @@ from .attack import Attack, register
 from .command import command_server
 from .mutation import mutate
 
-MOST_RESIDENT = 500 << 20  # bytes; the files have a few kilobytes
+MAX_RESIDENT = 500 << 20  # bytes; the files have a few kilobytes
 # share of the cases that run `fit` with classes; the others run `predict`, which is 10 times faster
 FITS = 0.05
 
@@ -129,8 +129,8 @@ def _check(case: DamagedFile) -> None:
         (folder / case.name).write_bytes(case.data)
         (folder / "m.safetensors").write_bytes(_model())
         answer = command_server().run(case.arguments, folder)
-        answer.refuse_unclean()
-        assert answer.memory < MOST_RESIDENT, f"{answer.memory >> 20} MB"
+        answer.reject_unclean()
+        assert answer.memory < MAX_RESIDENT, f"{answer.memory >> 20} MB"
         left = sorted(
             path.name for path in folder.iterdir() if path.name not in (case.name, "m.safetensors")
         )

@@ -28,7 +28,7 @@ from .mutation import mutate, sealed
 from .sparse_tables import in_child
 
 LONGEST_SENTENCE = 300  # characters of an error message
-MOST_RESIDENT = 500 << 20  # bytes
+MAX_RESIDENT = 500 << 20  # bytes
 ODD_VALUES = (
     "2",
     2.0,
@@ -407,8 +407,8 @@ def _check(case: HostileModel) -> None:
                 file.truncate(case.grow_to)
         answer = command_server().run(["predict", "m.safetensors", "t.npy", "--csv", "-q"], folder)
         what = f"{case.changes}: {answer.err[-300:]}"
-        answer.refuse_unclean()
-        assert answer.memory < MOST_RESIDENT, f"{answer.memory >> 20} MB, {what}"
+        answer.reject_unclean()
+        assert answer.memory < MAX_RESIDENT, f"{answer.memory >> 20} MB, {what}"
         sentences = [line for line in answer.err.splitlines() if line.startswith("rekmeans: ")]
         assert all(len(line) <= LONGEST_SENTENCE for line in sentences), what
         assert answer.status == 0 or "m.safetensors" in answer.err or "t.npy" in answer.err, what

@@ -143,7 +143,7 @@ def _check_in(folder: Path, case: BrokenRun) -> None:
         folder, case.k, replace(Limits(), kill_after=kill_after, file_size=case.file_size)
     )
     if case.share is None:
-        answer.refuse_unclean()
+        answer.reject_unclean()
         assert answer.status == 0 or contents(folder) == before, (
             f"{sorted(contents(folder))} after {answer.err}"
         )

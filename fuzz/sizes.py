@@ -22,7 +22,7 @@ from .command import MEGABYTE, Limits, command_server
 SMALL = 8 * MEGABYTE  # largest size of a generated file in bytes
 # bytes beyond those of the imports: enough for the rows of a compressed file, but not for a table
 # of the declared size
-MOST_ADDRESSES = 1024 * MEGABYTE
+MAX_ADDRESSES = 1024 * MEGABYTE
 
 
 @dataclass(frozen=True)
@@ -117,8 +117,8 @@ def _check(case: LargeTable) -> None:
         (folder / case.name).write_bytes(case.data)
         # more clusters than rows, so even a valid table raises an error
         words = ["fit", case.name, "-k", 10**9, "-q"]
-        answer = command_server().run(words, folder, Limits(memory=MOST_ADDRESSES))
-        answer.refuse_unclean()
+        answer = command_server().run(words, folder, Limits(memory=MAX_ADDRESSES))
+        answer.reject_unclean()
         assert answer.status == 2, case.promise
         assert case.name in answer.err or "n_clusters" in answer.err or "X " in answer.err, (
             answer.err

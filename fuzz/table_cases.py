@@ -18,7 +18,7 @@ import rekmeans
 
 Array = np.ndarray[Any, Any]
 Generator = np.random.Generator
-MOST_CELLS = 40_000  # per table, so that a fit takes milliseconds
+MAX_CELLS = 40_000  # per table, so that a fit takes milliseconds
 KERNELS = ("euler", "linear", "rbf", "laplace", "laplace-l2")
 EXACT = {"rek": rekmeans.RectifiedEulerKMeans, "eulerk": rekmeans.EulerKMeans}
 FORMS: dict[str, Callable[..., Any]] = EXACT | {
@@ -130,7 +130,7 @@ def draw_numbers(rng: Generator, is_hostile: bool) -> tuple[Array, str]:
     A hostile table may have infinities, rows without a value, or another dtype.
     """
     n = int(10 ** rng.uniform(0, 3.5))
-    d = min(int(10 ** rng.uniform(0, 2.5)), max(1, MOST_CELLS // n))
+    d = min(int(10 ** rng.uniform(0, 2.5)), max(1, MAX_CELLS // n))
     recipe = str(rng.choice(list(NUMBERS)))
     X = NUMBERS[recipe](rng, n, d)
     recipe = f"{n} x {d} {recipe}"

@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 from rekmeans.half_life import FRACTION_BITS, TICK_WEIGHTS, Clock, halved_sums, weighed_sums
 from rekmeans.kernels.euler import CircleSums
 from support import plain_stream
-from support.assertions import assert_one_sentence_with_a_way_out
+from support.assertions import assert_message_states_fix
 
 
 def count_rows(clock, weights, mass=0):
@@ -122,7 +122,7 @@ def test_weighted_sums_are_integers_of_any_size():
 def test_weights_and_half_lives_out_of_range_raise(half_life, weights):
     with pytest.raises(ValueError, match=r"in this stream|use None") as caught:
         Clock.begin(half_life, np.ones(3)).units(np.array(weights), 1)
-    assert_one_sentence_with_a_way_out(caught.value)
+    assert_message_states_fix(caught.value)
 
 
 def test_a_half_life_or_a_weight_that_overflows_is_an_error():

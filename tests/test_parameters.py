@@ -12,7 +12,7 @@ from rekmeans import (
     MultipleKernelKMeans,
     SelfOrganizingMap,
 )
-from support.assertions import assert_one_sentence_with_a_way_out
+from support.assertions import assert_message_states_fix
 from support.clusterers import CLUSTERERS
 
 ESTIMATORS = CLUSTERERS | {"EulerMap": EulerMap}
@@ -127,7 +127,7 @@ def parameter_error(estimator):
     with pytest.raises(ValueError, match=r".") as caught:
         estimator.fit(X)
     assert X.read == []
-    assert_one_sentence_with_a_way_out(caught.value)
+    assert_message_states_fix(caught.value)
     return str(caught.value)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn import utils
 
 from ._grid import Array
-from .table.refusals import LARGEST_VALUE
+from .table.validation import LARGEST_VALUE
 
 # Limit of every kernel width. At larger values of alpha, float64 phases have no correct digit.
 MAX_ALPHA = 1e12
@@ -193,7 +193,7 @@ def check_kernels(name: str, kernels: Any, known: Mapping[str, Any], default: st
             check_real(at, width, above=0, maximum=MAX_ALPHA)
 
 
-def refuse_periods(scale: Any) -> None:
+def reject_periods(scale: Any) -> None:
     """Raise an error if a column has a period, for kernels that do not support periods."""
     if (scale.period > 0).any():
         column = int(np.flatnonzero(scale.period > 0)[0])

@@ -191,7 +191,7 @@ def _umask() -> int:
     return mask
 
 
-def refuse_unwritable(folder: Path) -> None:
+def reject_unwritable(folder: Path) -> None:
     """Raise OSError before a long fit if its outputs cannot be written to `folder`."""
     nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not nearest.is_dir():

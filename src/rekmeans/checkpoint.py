@@ -171,7 +171,7 @@ def read_checkpoint(
     try:
         if not path.is_file():
             raise ValueError("it is not a regular file")
-        _refuse_earlier_version(path)
+        _reject_earlier_version(path)
         file = read_tensor_file(path)
         header = _parse_header(file.metadata.get(FORMAT, ""))
         if not file.has_digest:
@@ -206,7 +206,7 @@ def read_checkpoint(
     return entropy, progress
 
 
-def _refuse_earlier_version(path: Path) -> None:
+def _reject_earlier_version(path: Path) -> None:
     with path.open("rb") as file:
         if file.read(len(EARLIER_MAGIC)) == EARLIER_MAGIC:
             raise EarlierVersionError

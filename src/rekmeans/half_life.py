@@ -26,11 +26,11 @@ FRACTION_BITS = 32  # added to integer sums, so that many halvings lose no visib
 # halving rounds a sum by less than 1: below, the error exceeds the grid of 2^-23
 LEAST_EXACT = 1 << 24
 LEAST_REAL = 2.0**-990  # below this weight, halved real numbers become subnormal and lose digits
-MOST_UNITS = 1 << 50  # of a half-life, so that its weights add up in 64 bits
+MAX_UNITS = 1 << 50  # of a half-life, so that its weights add up in 64 bits
 INT64_BITS = 63
-MOST_WEIGHT_BITS = 1200  # float64 numbers span 2^-1074 to 2^1024
+MAX_WEIGHT_BITS = 1200  # float64 numbers span 2^-1074 to 2^1024
 # of a row's own weight: nothing is felt of the rows before it, and each halving costs a pass
-MOST_HALVINGS = 64
+MAX_HALVINGS = 64
 REAL_UNIT = 2.0**-32  # of weights in sums that are real numbers
 
 
@@ -74,15 +74,15 @@ class Clock:
 
     def check_record(self) -> None:
         """Raise ValueError for a clock that no stream has."""
-        if not -MOST_WEIGHT_BITS <= self.weight_bits <= MOST_WEIGHT_BITS:
-            raise ValueError(f"weight_bits must be within {MOST_WEIGHT_BITS} of 0")
-        if not 0 <= self.n_halvings < MOST_UNITS:
+        if not -MAX_WEIGHT_BITS <= self.weight_bits <= MAX_WEIGHT_BITS:
+            raise ValueError(f"weight_bits must be within {MAX_WEIGHT_BITS} of 0")
+        if not 0 <= self.n_halvings < MAX_UNITS:
             raise ValueError(f"n_halvings must be a count, got {self.n_halvings}")
         if self.position < 0:
             raise ValueError(f"position must not be negative, got {self.position}")
         if self.half_life is None:
             return
-        if not 0 < self.half_life <= MOST_UNITS or self.half_life % TICKS:
+        if not 0 < self.half_life <= MAX_UNITS or self.half_life % TICKS:
             raise ValueError(f"half_life must be a number of ticks, got {self.half_life}")
         if self.position >= self.half_life:
             raise ValueError(f"position must be before the half-life, got {self.position}")
@@ -99,7 +99,7 @@ class Clock:
         if half_life is None:
             return replace(self, half_life=None)
         ticks = max(1.0, float(np.rint(self._to_units(half_life) / TICKS)))
-        if ticks * TICKS > MOST_UNITS:
+        if ticks * TICKS > MAX_UNITS:
             raise ValueError(
                 f"half_life={half_life:g} is too large beside the weights of the stream: use None."
             )
@@ -134,14 +134,14 @@ class Clock:
         with np.errstate(over="ignore"):
             return np.ldexp(weights, self.weight_bits)
 
-    def refuse_heavy_rows(self, units: Array, half_life: float | None) -> None:
+    def reject_heavy_rows(self, units: Array, half_life: float | None) -> None:
         """Refuse rows of so many half-lives of weight that no other row would be felt."""
         largest = int(units.max(initial=0))
-        if self.half_life is None or largest <= MOST_HALVINGS * self.half_life:
+        if self.half_life is None or largest <= MAX_HALVINGS * self.half_life:
             return
-        least = math.ldexp(largest / MOST_HALVINGS, -self.weight_bits)
+        least = math.ldexp(largest / MAX_HALVINGS, -self.weight_bits)
         raise ValueError(
-            f"half_life={half_life:g} must be at least 1/{MOST_HALVINGS} of the weight of each "
+            f"half_life={half_life:g} must be at least 1/{MAX_HALVINGS} of the weight of each "
             f"row, {least:g} in this "
             f"block: raise half_life, or lower the weights."
         )

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from rekmeans.atomic import refuse_unwritable
+from rekmeans.atomic import reject_unwritable
 from rekmeans.cli import plugin
 from rekmeans.cli.plugin import FLAG, RUN, Debug, Json, Quiet
 
@@ -68,10 +68,10 @@ def reproduce(
     continue. The study with --kernels takes about 15 minutes and starts over.
     Datasets are read from the folder REKMEANS_DATA if it is set.
     """
-    plugin.refuse_missing_libraries("jinja2", "matplotlib")
+    plugin.reject_missing_libraries("jinja2", "matplotlib")
     study = _load_study(kernels)
     out = out or Path(study.folder)
-    refuse_unwritable(out)
+    reject_unwritable(out)
     from .study import make_study
 
     with _fit_progress(quiet) as show:

@@ -20,7 +20,7 @@ from rekmeans import (
     normalized_mutual_info,
 )
 from rekmeans.cli import bench
-from support.command_line import COMMAND, OUTPUTS, Answer, is_refusal
+from support.command_line import COMMAND, OUTPUTS, Answer, is_input_error
 
 
 def test_fit_gives_what_the_library_gives(wine, tmp_path):
@@ -110,9 +110,9 @@ def test_predict_takes_columns_by_name(fitted, tmp_path, rekmeans):
     assert rekmeans("predict", model, "bare.npy", "--out", "bare.csv", "--quiet") == (0, "", "")
     assert_array_equal(pd.read_csv(tmp_path / "bare.csv")["cluster"], expected[::-1])
     other.drop(columns="hue").to_csv(tmp_path / "less.csv", index=False)
-    assert is_refusal(rekmeans("predict", model, "less.csv"), "less.csv has no column", "hue")
+    assert is_input_error(rekmeans("predict", model, "less.csv"), "less.csv has no column", "hue")
     other.astype({"hue": str}).assign(hue="red").to_csv(tmp_path / "text.csv", index=False)
-    assert is_refusal(rekmeans("predict", model, "text.csv"), "hue (text)")
+    assert is_input_error(rekmeans("predict", model, "text.csv"), "hue (text)")
 
 
 def test_a_model_without_names_takes_columns_in_order(wine, tmp_path, rekmeans):
@@ -128,7 +128,7 @@ def test_a_model_without_names_takes_columns_in_order(wine, tmp_path, rekmeans):
     )
     assert_array_equal(*labels)
     answer = rekmeans("predict", fitted["model"], "wine.csv")  # the model has no column `kind`
-    assert is_refusal(answer, "13 columns of the model, got 14", "--drop")
+    assert is_input_error(answer, "13 columns of the model, got 14", "--drop")
 
 
 def test_report_and_export_land_beside(fitted, tmp_path, rekmeans):
@@ -141,7 +141,7 @@ def test_report_and_export_land_beside(fitted, tmp_path, rekmeans):
     assert "proline" in (tmp_path / "wine-report.html").read_text()
     assert rekmeans("export", model, "--onnx").out == "onnx: wine-rekmeans/model.onnx\n"
     onnx.checker.check_model(str(tmp_path / "wine-rekmeans" / "model.onnx"))
-    assert is_refusal(rekmeans("export", model), "--onnx")
+    assert is_input_error(rekmeans("export", model), "--onnx")
 
 
 def test_what_is_left_out_is_said_with_the_option_of_the_command_line(tmp_path, rekmeans):
@@ -205,7 +205,7 @@ def test_absent_libraries_are_named(tmp_path):
         done = subprocess.run(
             [sys.executable, "-c", run.format(name)], cwd=tmp_path, capture_output=True, text=True
         )
-        assert is_refusal(
+        assert is_input_error(
             Answer(done.returncode, done.stdout, done.stderr), name, "pip install 'rekmeans["
         )
     assert list(tmp_path.iterdir()) == []

@@ -12,7 +12,7 @@ from rekmeans import RectifiedEulerKMeans, load
 from rekmeans.io.selection import ColumnSelection
 from rekmeans.table.file_table import read_table_file
 from support.assertions import raises_mentioning
-from support.command_line import OUTPUTS, is_refusal
+from support.command_line import OUTPUTS, is_input_error
 from support.streams import stream_rows
 
 ROWS = stream_rows(900)
@@ -114,7 +114,7 @@ def test_a_bad_row_is_named_by_its_number_in_the_table(parts, tmp_path, rekmeans
     X = ROWS.copy()
     X[700] = np.inf
     np.save(tmp_path / "bad.npy", X)
-    assert is_refusal(
+    assert is_input_error(
         rekmeans("predict", "out/model.safetensors", "bad.npy", "--memory", "10KB"), "row 700"
     )
     assert not (tmp_path / "bad-labels.parquet").exists()
@@ -126,7 +126,7 @@ def test_a_bad_row_of_parquet_is_named_by_its_number_in_the_table(parts, tmp_pat
     bad.loc[700, "b"] = np.inf
     bad.to_parquet(tmp_path / "bad.parquet")
     answer = rekmeans("predict", "out/model.safetensors", "bad.parquet", "--memory", "10KB")
-    assert is_refusal(answer, "infinity in row 700", "'b'")
+    assert is_input_error(answer, "infinity in row 700", "'b'")
 
 
 @pytest.mark.parametrize("table", ["data/*.parquet", "data", "./data", "**/*.parquet"])
@@ -135,7 +135,7 @@ def test_no_file_of_the_table_is_written_over(parts, tmp_path, rekmeans, table):
     (tmp_path / "out" / "labels.parquet").unlink()
     before = {path: path.read_bytes() for path in (tmp_path / "data").iterdir()}
     for command in (("predict", "out/model.safetensors", table, "--out", "data/1.parquet"),):
-        assert is_refusal(rekmeans(*command), "both read and written")
+        assert is_input_error(rekmeans(*command), "both read and written")
     assert {path: path.read_bytes() for path in (tmp_path / "data").iterdir()} == before
 
 
@@ -147,11 +147,11 @@ def test_no_output_becomes_a_part_of_the_table(parts, tmp_path, rekmeans):
         ("**/*.parquet", "l.parquet"),
     ):
         answer = rekmeans("predict", "out/model.safetensors", table, "--out", out)
-        assert is_refusal(answer, out, "would belong to the table", "--out elsewhere")
-    assert is_refusal(
+        assert is_input_error(answer, out, "would belong to the table", "--out elsewhere")
+    assert is_input_error(
         rekmeans("fit", "data", "-k", 3, "--out", "data"), "would belong to the table"
     )
-    assert is_refusal(
+    assert is_input_error(
         rekmeans("report", "out/model.safetensors", "data", "--out", "data/r.html"), "would belong"
     )
     assert len(list((tmp_path / "data").iterdir())) == 3
@@ -192,8 +192,8 @@ def test_partitions_of_a_cluster_have_the_rows_in_the_order_of_names(tmp_path):
 def test_an_array_goes_to_no_cluster(tmp_path, rekmeans):
     np.save(tmp_path / "rows.npy", ROWS)
     answer = rekmeans("fit", "rows.npy", "-k", 3, "--cluster", "tcp://127.0.0.1:1")
-    assert is_refusal(answer, "--cluster needs parquet", "rows.npy")
-    assert is_refusal(
+    assert is_input_error(answer, "--cluster needs parquet", "rows.npy")
+    assert is_input_error(
         rekmeans("fit", "--demo", "--cluster", "tcp://127.0.0.1:1"), "Drop TABLE", "--cluster"
     )
 
@@ -246,7 +246,7 @@ def test_an_array_on_disk_is_read_in_blocks(tmp_path, rekmeans):
 
 def test_a_checkpoint_is_used_and_goes(wine, tmp_path, rekmeans):
     (tmp_path / "c").write_text("something else")
-    assert is_refusal(
+    assert is_input_error(
         rekmeans("fit", "wine.csv", "-k", 3, "--checkpoint", "c"), "damaged or something else"
     )
     (tmp_path / "c").unlink()
@@ -256,11 +256,17 @@ def test_a_checkpoint_is_used_and_goes(wine, tmp_path, rekmeans):
 
 def test_what_cannot_be_read_in_blocks_is_refused(parts, wine, tmp_path, rekmeans):
     np.savez(tmp_path / "t.npz", X=ROWS)
-    assert is_refusal(rekmeans("fit", "t.npz", "-k", 3, "--memory", "1GB"), "parquet or npy")
-    assert is_refusal(rekmeans("fit", "data", "-k", 3, "--label", "name"), "--label", "in memory")
-    assert is_refusal(rekmeans("fit", "data/*.csv", "-k", 3), "names no file")
-    assert is_refusal(rekmeans("fit", "data", "-k", 3, "--memory", "much"), "memory_limit must be")
-    assert is_refusal(rekmeans("fit", "data", "-k", 3, "--drop", "nothing"), "no column nothing")
+    assert is_input_error(rekmeans("fit", "t.npz", "-k", 3, "--memory", "1GB"), "parquet or npy")
+    assert is_input_error(
+        rekmeans("fit", "data", "-k", 3, "--label", "name"), "--label", "in memory"
+    )
+    assert is_input_error(rekmeans("fit", "data/*.csv", "-k", 3), "names no file")
+    assert is_input_error(
+        rekmeans("fit", "data", "-k", 3, "--memory", "much"), "memory_limit must be"
+    )
+    assert is_input_error(
+        rekmeans("fit", "data", "-k", 3, "--drop", "nothing"), "no column nothing"
+    )
 
 
 @pytest.mark.long

@@ -50,7 +50,7 @@ def test_reproduce_is_found_through_its_entry_point():
     ]
 
 
-def test_a_foreign_command_runs_with_its_options_and_refusals(plugins, capsys):
+def test_a_foreign_command_runs_with_its_options_and_errors(plugins, capsys):
     assert status(["greet", "world", "--loud"]) == 0
     assert capsys.readouterr().out == "HELLO WORLD\n"
     assert status(["greet", "nobody"]) == 2

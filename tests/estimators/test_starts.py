@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from rekmeans import RectifiedEulerKMeans
 from rekmeans.kernels import KERNELS
-from support.assertions import assert_one_sentence_with_a_way_out
+from support.assertions import assert_message_states_fix
 from support.clusterers import CLUSTERERS, K
 
 N = 40
@@ -158,7 +158,7 @@ def test_a_start_gives_a_valid_fit_or_raises(name, start, scale):
         if is_invalid(name, start, has_missing):
             with pytest.raises((ValueError, TypeError)) as caught:
                 fit_without_numpy_warnings(name, start, scale, X, weights, max_iter)
-            assert_one_sentence_with_a_way_out(caught.value)
+            assert_message_states_fix(caught.value)
             continue
         model = fit_without_numpy_warnings(name, start, scale, X, weights, max_iter)
         assert_predictions_match_the_fit(model, X, weights)

@@ -16,7 +16,7 @@ from rekmeans import EulerKMeans, EulerMap, MultipleKernelKMeans, RectifiedEuler
 from rekmeans.kernels.euler import MAX_INT64_COLUMNS
 from rekmeans.scales import robust_scale
 from rekmeans.table import MemoryTable
-from rekmeans.table.refusals import as_rows
+from rekmeans.table.validation import as_rows
 from support.clusterers import CLUSTERERS
 
 WIDE = MAX_INT64_COLUMNS + 1000  # number of columns at which distances need more than 64 bits

@@ -25,7 +25,7 @@ def parts(tmp_path_factory):
     return data[8 : 8 + length].decode(), data[8 + length :]
 
 
-def refusal(path, header, blob, length=None):
+def error_message(path, header, blob, length=None):
     """Return the error message for a file with this header."""
     write_bytes(path, header.encode(), blob, length)
     with pytest.raises(ValueError, match=r"m\.safetensors") as refused:
@@ -110,12 +110,12 @@ def test_a_hostile_header_is_a_short_sentence(change, words, parts, tmp_path):
     header, blob = parts
     changed = change(header)
     assert changed != header
-    assert words in refusal(tmp_path / "m.safetensors", changed, blob)
+    assert words in error_message(tmp_path / "m.safetensors", changed, blob)
 
 
 @pytest.mark.parametrize("length", [0, 1, 2**64 - 1, 2**60, 100_000_000])
 def test_a_length_that_lies_is_refused(length, parts, tmp_path):
-    assert "damaged" in refusal(tmp_path / "m.safetensors", *parts, length=length)
+    assert "damaged" in error_message(tmp_path / "m.safetensors", *parts, length=length)
 
 
 def test_offsets_that_lie_are_refused(parts, tmp_path):
@@ -123,14 +123,14 @@ def test_offsets_that_lie_are_refused(parts, tmp_path):
     entries = json.loads(header)
     for ends in ([8, 0], [0, 2**40], [0, 2**63], [-8, 0], [0], "x"):
         entries["labels_"]["data_offsets"] = ends
-        assert "damaged" in refusal(tmp_path / "m.safetensors", json.dumps(entries), blob)
+        assert "damaged" in error_message(tmp_path / "m.safetensors", json.dumps(entries), blob)
 
 
 def test_infinite_points_are_refused(parts, tmp_path):
     header, blob = parts
     low, _ = json.loads(header)["cluster_centers_"]["data_offsets"]
     infinite = blob[:low] + np.array([np.inf]).tobytes() + blob[low + 8 :]
-    assert "cluster_centers_ must be finite" in refusal(
+    assert "cluster_centers_ must be finite" in error_message(
         tmp_path / "m.safetensors", header, infinite
     )
 

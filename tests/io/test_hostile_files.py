@@ -15,11 +15,11 @@ from rekmeans.io.selection import ColumnSelection, NumberedNames, UnreadableFile
 from rekmeans.table.file_table import read_table_file
 
 
-def refusal(folder, *words):
+def error_message(folder, *words):
     """Return the error message of a command with 1 GB of address space and half of it as memory."""
     answer = command_server().run(words, folder)
     assert (answer.status, answer.out) == (2, ""), answer
-    answer.refuse_unclean()
+    answer.reject_unclean()
     assert answer.memory < 500e6
     return answer.err
 
@@ -27,10 +27,10 @@ def refusal(folder, *words):
 def test_names_with_escape_codes_do_not_reach_the_terminal(tmp_path):
     (tmp_path / "t.csv").write_text("\x1b[2Ja,\x1b]0;title\x07b\n1,x\n2,y\n3,z\n")
     answer = command_server().run(["fit", "t.csv", "-k", 2], tmp_path)
-    answer.refuse_unclean()
+    answer.reject_unclean()
     assert answer.status == 0
     assert "[2Ja" in answer.out
-    assert "]0;title" in refusal(tmp_path, "fit", "t.csv", "-k", "2", "--drop", "none")
+    assert "]0;title" in error_message(tmp_path, "fit", "t.csv", "-k", "2", "--drop", "none")
 
 
 def npy_header(shape, dtype="<f8"):
@@ -87,7 +87,7 @@ LARGE = {
 def test_a_small_file_does_not_take_the_machine(name, tmp_path):
     write_large(tmp_path / name)
     assert (tmp_path / name).stat().st_size < 20e6
-    sentence = refusal(tmp_path, "fit", name, "-k", "2")
+    sentence = error_message(tmp_path, "fit", name, "-k", "2")
     assert all(word in sentence for word in (name, *LARGE[name])), sentence
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
@@ -116,7 +116,7 @@ def test_a_table_that_grows_while_it_is_read_stops_at_the_memory(tmp_path, monke
 def test_a_csv_is_refused_before_pyarrow_finds_no_memory(tmp_path):
     """Earlier, 91 000 columns took 800 MB, and pyarrow aborted with std::bad_alloc."""
     (tmp_path / "t.csv").write_text((",".join(["1e9"] * 91_000) + "\n") * 2)
-    assert "t.csv would take 1.46 GB of memory (91,000 columns)" in refusal(
+    assert "t.csv would take 1.46 GB of memory (91,000 columns)" in error_message(
         tmp_path, "fit", "t.csv", "-k", "2"
     )
 
@@ -130,7 +130,7 @@ def test_more_columns_are_taken_where_they_are_asked_for(tmp_path):
     write_parquet_of_many_columns(tmp_path / "t.parquet")
     with pytest.raises(UnreadableFileError, match="2,000 columns, at most 1,999"):
         read_table_file(tmp_path / "t.parquet", ColumnSelection(max_columns=1999))
-    sentence = refusal(tmp_path, "fit", "t.parquet", "-k", "2", "--max-columns", "3")
+    sentence = error_message(tmp_path, "fit", "t.parquet", "-k", "2", "--max-columns", "3")
     assert "at most 3 are allowed" in sentence
 
 
@@ -189,9 +189,9 @@ def test_damaged_arrays_are_refused_in_one_sentence(name, tmp_path):
     (tmp_path / name).write_bytes(data)
     npz(tmp_path / packed, X=data)
     for file in (name, packed):
-        with pytest.raises(UnreadableFileError) as refusal:
+        with pytest.raises(UnreadableFileError) as caught:
             read_table_file(tmp_path / file)
-        sentence = str(refusal.value)
+        sentence = str(caught.value)
         assert sentence.startswith(f"{file} ")
         assert words in sentence
         assert len(sentence) < 300

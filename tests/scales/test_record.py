@@ -17,7 +17,7 @@ from rekmeans.lloyd import run
 from rekmeans.model import Model, Stop
 from rekmeans.scales import SCALES, Scale
 from rekmeans.table import MemoryTable
-from rekmeans.table.refusals import as_rows
+from rekmeans.table.validation import as_rows
 from support.models import euler
 
 BEYOND = ("ignore", "clip", "wrap")

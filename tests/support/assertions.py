@@ -14,9 +14,7 @@ FITTED = (
     "n_iter_",
     "alpha_",
 )
-WAY_OUT = re.compile(
-    r"must (be|have) |(: |\. )(add|use|fill|drop|pass|lower|raise|set|select) ", re.I
-)
+FIX = re.compile(r"must (be|have) |(: |\. )(add|use|fill|drop|pass|lower|raise|set|select) ", re.I)
 
 
 def raises_mentioning(error, *words):
@@ -34,13 +32,13 @@ def assert_one_sentence(error):
     assert ". " not in sentence, sentence
 
 
-def assert_one_sentence_with_a_way_out(error):
+def assert_message_states_fix(error):
     """Check for one line that states the problem and then the valid values or the fix."""
     sentence = str(error)
     assert sentence.endswith("."), sentence
     assert "\n" not in sentence, sentence
     assert sentence.count(". ") <= 1, sentence
-    assert WAY_OUT.search(sentence), sentence
+    assert FIX.search(sentence), sentence
 
 
 def assert_same_histories(one, two):

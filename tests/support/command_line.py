@@ -48,7 +48,7 @@ def wine_frame():
     return frame
 
 
-def is_refusal(answer, *words):
+def is_input_error(answer, *words):
     """Check that the answer is exit code 2 and one line on stderr with all the words."""
     assert answer.status == 2
     assert answer.out == ""

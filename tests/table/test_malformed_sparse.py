@@ -7,7 +7,7 @@ from scipy import sparse
 
 from fuzz.sparse_tables import BROKEN, COO_BROKEN, VALID, in_child
 from rekmeans import RectifiedEulerKMeans
-from rekmeans.table.refusals import as_rows
+from rekmeans.table.validation import as_rows
 
 X = np.where(
     np.random.default_rng(0).random((12, 6)) < 0.5,

@@ -12,7 +12,7 @@ from rekmeans._grid import integer_weights
 from rekmeans.estimators.placement import place_for_fit
 from rekmeans.table import MemoryTable, draw_rows
 from rekmeans.table.base import EXACT_ROWS, SUMMARY_ROWS, _high_words
-from rekmeans.table.refusals import pairwise_table
+from rekmeans.table.validation import pairwise_table
 
 K = 4
 RANDOM = np.random.default_rng(0)

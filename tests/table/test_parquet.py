@@ -28,7 +28,7 @@ def read(name):
     return np.concatenate([np.asarray(block.X) for block in open_blocks(str(name)).blocks(7)])
 
 
-def assert_refused(name, *words, error=ValueError):
+def assert_rejected(name, *words, error=ValueError):
     with raises_mentioning(error, *words):
         open_blocks(str(name))
 
@@ -101,10 +101,10 @@ def test_columns_that_are_not_in_every_file_are_refused(tmp_path):
         (folder := tmp_path / str(number)).mkdir()
         whole, part = ("p", "q") if "b" in p else ("q", "p")
         words = f"'b' is in {folder}/{whole}.parquet and not in {folder}/{part}.parquet"
-        assert_refused(write(folder, p=p, q=q), "same columns in every file", words)
-        assert_refused(folder, words)
+        assert_rejected(write(folder, p=p, q=q), "same columns in every file", words)
+        assert_rejected(folder, words)
     (other := tmp_path / "other").mkdir()
-    assert_refused(
+    assert_rejected(
         write(other, p=FRAME, q=FRAME.rename(columns=str.upper)),
         "'a' is in",
         "p.parquet and not in",
@@ -113,7 +113,7 @@ def test_columns_that_are_not_in_every_file_are_refused(tmp_path):
 
 def test_text_and_numbers_in_one_column_are_refused(tmp_path):
     pattern = write(tmp_path, p=FRAME, q=FRAME.assign(b="1.5"))
-    assert_refused(pattern, "'b' is double in", "p.parquet and", "string in", "q.parquet")
+    assert_rejected(pattern, "'b' is double in", "p.parquet and", "string in", "q.parquet")
     assert open_blocks(pattern, only=["a"]).names == ["a"]  # unused columns are not compared
 
 
@@ -127,17 +127,17 @@ def test_files_that_are_not_parquet_are_named(tmp_path):
     write(tmp_path, p=FRAME)
     for content in (b"", b"some text that is no parquet file"):
         (tmp_path / "q.parquet").write_bytes(content)
-        assert_refused(tmp_path, "must be a parquet file", f"{tmp_path}/q.parquet")
+        assert_rejected(tmp_path, "must be a parquet file", f"{tmp_path}/q.parquet")
     # such names are reserved for other files
     (tmp_path / "q.parquet").rename(tmp_path / "_q.parquet")
     assert_array_equal(read(tmp_path), FRAME)
 
 
 def test_other_places_are_refused(tmp_path):
-    assert_refused(tmp_path, "names no file", error=FileNotFoundError)
+    assert_rejected(tmp_path, "names no file", error=FileNotFoundError)
     table = pa.Table.from_arrays([pa.array([1.0]), pa.array([2.0])], names=["a", "a"])
     pyarrow.parquet.write_table(table, tmp_path / "twice.parquet")
-    assert_refused(tmp_path / "twice.parquet", "unique column names", "'a' twice")
+    assert_rejected(tmp_path / "twice.parquet", "unique column names", "'a' twice")
 
 
 def test_a_folder_that_a_pattern_matches_stands_for_its_files_once(tmp_path):

@@ -210,7 +210,7 @@ def test_memory_that_is_used_for_something_else_after_the_last_block():
     assert_same_fit(RectifiedEulerKMeans(3, random_state=0, memory_limit=1).fit(blocks), expected)
 
 
-# refusals
+# errors
 
 
 @each_form

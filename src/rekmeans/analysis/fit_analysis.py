@@ -17,7 +17,7 @@ from ..assignment import Hard
 from ..estimators.placement import fitted_centroids, place_fitted
 from ..kernels.euler import CircleSums, OnCircles
 from ..table import Table
-from ..table.refusals import refuse_table_on_device
+from ..table.validation import reject_table_on_device
 from ..threads import count_threads
 
 BLOCK_CELLS = 1 << 19  # cells of a block: small, because each thread makes a few copies
@@ -164,7 +164,7 @@ def analyse_fit(model: Any, X: Any) -> FitAnalysis:
     kernel = placed.model.kernel
     table = placed.table
     rows = placed.rows
-    refuse_table_on_device(table, "an analysis")
+    reject_table_on_device(table, "an analysis")
 
     def scores_and_margins(F: Array) -> Array:
         D = kernel.distance(F, C)  # (m, k)

@@ -63,7 +63,7 @@ def read_table(
     """Return a table in memory or in blocks; the model's columns of it, if one is given."""
     in_blocks = stream.is_streamed(path, memory, None)
     if in_blocks:
-        stream.refuse_unstreamed(path, selection)
+        stream.reject_unstreamed(path, selection)
         if path.suffix in stream.ARRAYS and not is_several_files(path):
             return stream.array_table(path)
     schema = getattr(model, "schema_", None)
@@ -151,12 +151,12 @@ def labels_ending(csv: bool) -> str:
     return ".csv" if csv or find_spec("pyarrow") is None else ".parquet"
 
 
-def refuse_other_endings(path: Path, *endings: str) -> None:
+def reject_other_endings(path: Path, *endings: str) -> None:
     if path.suffix not in endings:
         raise ValueError(f"--out must end in {' or '.join(endings)}, got {path.name}.")
 
 
-def refuse_overwriting(paths: Iterable[Path], *sources: Path | None) -> None:
+def reject_overwriting(paths: Iterable[Path], *sources: Path | None) -> None:
     """Raise an error for an output that the command reads, or would read the next time."""
     given = [source for source in sources if source is not None]
     read = {

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..atomic import atomic_write, refuse_unwritable
+from ..atomic import atomic_write, reject_unwritable
 from ..export.model_file import load
 from ..export.onnx import to_onnx
 from ..io.labels import write_label_blocks, write_labels
@@ -29,9 +29,9 @@ def predict_table(
 ) -> None:
     """Write the labels of a table by a fitted model."""
     path = out or _workflow.place_beside(table, f"-labels{_workflow.labels_ending(csv)}")
-    _workflow.refuse_other_endings(path, ".csv", ".parquet")
-    refuse_unwritable(path.parent)
-    _workflow.refuse_overwriting([path], table, model)
+    _workflow.reject_other_endings(path, ".csv", ".parquet")
+    reject_unwritable(path.parent)
+    _workflow.reject_overwriting([path], table, model)
     clusterer = _workflow.load_clusterer(model).set_params(n_threads=n_threads, memory_limit=memory)
     with progress_bar(quiet) as bar:
         bar.show_step("computing labels")
@@ -78,11 +78,11 @@ def report_table(
     quiet: bool,
 ) -> None:
     """Write the report of a fitted model on a table."""
-    plugin.refuse_missing_libraries("jinja2", "matplotlib")
+    plugin.reject_missing_libraries("jinja2", "matplotlib")
     path = out or _workflow.place_beside(table, "-report.html")
-    _workflow.refuse_other_endings(path, ".html")
-    refuse_unwritable(path.parent)
-    _workflow.refuse_overwriting([path], table, model)
+    _workflow.reject_other_endings(path, ".html")
+    reject_unwritable(path.parent)
+    _workflow.reject_overwriting([path], table, model)
     clusterer = _workflow.load_clusterer(model).set_params(memory_limit=memory)
     _workflow.check_has_report(clusterer)
     rows = _workflow.read_table(table, selection, memory, model=clusterer)
@@ -101,7 +101,7 @@ def report_table(
 def export_onnx(model: Path, *, as_json: bool, quiet: bool) -> None:
     """Write a fitted model as an ONNX graph beside it."""
     path = model.with_suffix(".onnx")
-    _workflow.refuse_overwriting([path], model)
+    _workflow.reject_overwriting([path], model)
     fitted = load(model)
     with _workflow.note_earlier_outputs(path), atomic_write(path) as part:
         to_onnx(fitted, part)

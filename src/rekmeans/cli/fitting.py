@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._text import name_list
-from ..atomic import atomic_writes, refuse_unwritable, sha256_digest
+from ..atomic import atomic_writes, reject_unwritable, sha256_digest
 from ..estimators import EulerKMeans, RectifiedEulerKMeans
 from ..export.model_file import save
 from ..io.labels import write_labels
@@ -113,14 +113,14 @@ def fit_table(
     screen: Screen,
 ) -> None:
     """Fit a table, write the outputs and print the clusters."""
-    _refuse_usage(table, method.n_clusters, selection, demo, cluster)
+    _reject_usage(table, method.n_clusters, selection, demo, cluster)
     if with_report:
-        plugin.refuse_missing_libraries("jinja2", "matplotlib")
+        plugin.reject_missing_libraries("jinja2", "matplotlib")
     outputs = _outputs(table, out, csv, with_report)
-    refuse_unwritable(outputs.model.parent)
-    _workflow.refuse_overwriting(outputs.paths, table)
+    reject_unwritable(outputs.model.parent)
+    _workflow.reject_overwriting(outputs.paths, table)
     if cluster is not None and table is not None:
-        stream.refuse_unstreamed(table, selection, cluster)
+        stream.reject_unstreamed(table, selection, cluster)
     with progress_bar(screen.quiet) as bar, stream.use_cluster(cluster):
         bar.show_step("reading")
         source, rows = _read_input(table, selection, method.memory, cluster)
@@ -175,7 +175,7 @@ def _fitted_columns(model: Any, rows: FileTable) -> FileTable:
     return replace(rows, names=schema.feature_names, skipped=schema.skipped_columns, schema=schema)
 
 
-def _refuse_usage(
+def _reject_usage(
     table: Path | None,
     n_clusters: int | None,
     selection: ColumnSelection,

@@ -30,7 +30,7 @@ __all__ = [
     "print_json",
     "print_lines",
     "print_table",
-    "refuse_missing_libraries",
+    "reject_missing_libraries",
 ]
 
 
@@ -69,7 +69,7 @@ def print_json(result: dict[str, Any]) -> None:
     typer.echo(json.dumps(result))
 
 
-def refuse_missing_libraries(*libraries: str) -> None:
+def reject_missing_libraries(*libraries: str) -> None:
     """Raise an error before a long fit if the libraries for its outputs are missing."""
     if missing := [name for name in libraries if find_spec(name) is None]:
         raise ImportError(f"this command needs {', '.join(missing)}: pip install 'rekmeans[cli]'.")

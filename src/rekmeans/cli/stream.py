@@ -19,10 +19,10 @@ from ..io.selection import ColumnSelection, UnreadableFileError
 from ..table import MemoryTable
 from ..table.file_table import FileTable
 from ..table.reading import report_reading
-from ..table.refusals import refuse_bad_rows
 from ..table.source_parts import prefetch
 from ..table.stream import block_rows
 from ..table.stream_input import find_source
+from ..table.validation import reject_bad_rows
 
 # of the sample that the report of a large table describes
 DESCRIBED_ROWS = 100_000
@@ -38,7 +38,7 @@ def is_streamed(table: Path | None, memory: str | None, cluster: str | None) -> 
     )
 
 
-def refuse_unstreamed(table: Path, selection: ColumnSelection, cluster: str | None = None) -> None:
+def reject_unstreamed(table: Path, selection: ColumnSelection, cluster: str | None = None) -> None:
     """Raise an error for a table that cannot be read in blocks or on a cluster."""
     if selection.label:
         raise ValueError(
@@ -61,12 +61,12 @@ def refuse_unstreamed(table: Path, selection: ColumnSelection, cluster: str | No
 
 def open_collection(table: Path, selection: ColumnSelection) -> Any:
     """Return a table as a Dask collection, without columns that were dropped."""
-    refuse_unstreamed(table, selection, "a cluster")
+    reject_unstreamed(table, selection, "a cluster")
     from ..io.parquet import partitioned_frame, scan_parquet
 
     scan = scan_parquet(table, selection)
-    selection.refuse_many_columns(scan.name, len(scan.types))
-    selection.refuse_missing_columns(scan.name, list(scan.types))
+    selection.reject_many_columns(scan.name, len(scan.types))
+    selection.reject_missing_columns(scan.name, list(scan.types))
     names = [name for name in scan.types if name not in (*selection.drop, *scan.index)]
     return partitioned_frame(scan.data, names, selection.keep)
 
@@ -112,7 +112,7 @@ def predict_blocks(model: Any, source: Any, names: Sequence[Any], sizes: Array) 
     n_done = 0
     for X, _ in prefetch(source.blocks(block_rows(source.n_columns, limit))):
         rows = np.asarray(X)
-        refuse_bad_rows(rows, names, n_done)  # by the numbers of the rows in the table
+        reject_bad_rows(rows, names, n_done)  # by the numbers of the rows in the table
         labels = model.predict(rows)
         n_done += len(labels)
         report_reading(n_done, source.n_rows)

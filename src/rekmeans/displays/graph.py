@@ -16,7 +16,7 @@ from .._grid import Array
 from .._text import shorten_name
 from ..analysis.columns import column_names
 from ..analysis.fit_analysis import MAX_ROWS_DRAWN
-from ..table.refusals import read_table
+from ..table.validation import read_table
 from ._style import BACKGROUND, COLOURS, FAINT, SOFT
 
 WIDEST = 4.0  # width of the line with the most rows, in points

@@ -20,7 +20,7 @@ from ..model import Fit, Model, Pass, State, Stop, check_like
 from ..scales import NO_COLUMNS, Scale
 from ..table import MemoryTable
 from ..table.recent_rows import RecentRows
-from ..table.refusals import LARGEST_VALUE, refuse_table_on_device
+from ..table.validation import LARGEST_VALUE, reject_table_on_device
 from ..threads import limit_threads
 from .base import (
     Clusterer,
@@ -39,7 +39,7 @@ ROWS_CHECKED = 100  # minimum number of rows, in one or more blocks, for a relia
 LARGEST_EXACT = 2.0**31
 LARGEST_REAL = 0.5
 # limit of counts in a file, so that the counts of more blocks fit into 64 bits
-MOST_CELLS = 1 << 60
+MAX_CELLS = 1 << 60
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def _check_cells(cells: CellCounts, d: int) -> None:
         raise ValueError("counts of cells must be integers")
     if not observed.shape == outside.shape in ((), (d,)):
         raise ValueError(f"cells must be counted for {d} columns")
-    if (outside < 0).any() or (outside > observed).any() or (observed > MOST_CELLS).any():
+    if (outside < 0).any() or (outside > observed).any() or (observed > MAX_CELLS).any():
         raise ValueError("cells outside the scale must be some of those observed")
 
 
@@ -130,13 +130,13 @@ def _check_recent_rows(recent: RecentRows, d: int) -> None:
     """Raise ValueError unless the sample of a stream has d columns."""
     for number in (recent.least_level, recent.n_rows_before):
         _parameters.check_int("recent rows", number, minimum=0)
-    if max(recent.least_level, recent.n_rows_before) > MOST_CELLS:
+    if max(recent.least_level, recent.n_rows_before) > MAX_CELLS:
         raise ValueError("recent rows are numbered too high")
     columns = (recent.weights, recent.epochs, recent.levels)
     n = len(recent.levels)
     if any(values.shape != (n,) for values in columns):
         raise ValueError("recent rows must have a weight, an epoch and a level each")
-    if any((values < 0).any() or (values > MOST_CELLS).any() for values in columns[1:]):
+    if any((values < 0).any() or (values > MAX_CELLS).any() for values in columns[1:]):
         raise ValueError("recent rows must have epochs and levels that are counts")
     if any(values.dtype != np.int64 for values in columns[1:]):
         raise ValueError("recent rows must have integer epochs and levels")
@@ -202,7 +202,7 @@ class PartialFitMixin(Clusterer):
             The updated estimator. `labels_`, `inertia_` and `history_` describe this block.
         """
         self._check_parameters()
-        self._refuse_partial_fit()
+        self._reject_partial_fit()
         is_first = not hasattr(self, "kernel_")
         table = self._read_table(X, sample_weight, fitting=is_first)
         if not table.is_in_memory:
@@ -210,14 +210,14 @@ class PartialFitMixin(Clusterer):
                 "partial_fit requires a block in memory, but X is out of core or distributed. "
                 "Pass its blocks one by one, or use fit."
             )
-        refuse_table_on_device(table, "partial_fit")
+        reject_table_on_device(table, "partial_fit")
         with limit_threads(self.n_threads):
             stream = getattr(self, "stream_", None) or Stream(
                 Clock.begin(self.half_life, table.weights)
             )
             stream = replace(stream, clock=stream.clock.with_half_life(self.half_life))
             units = stream.clock.units(table.weights, table.n_rows)
-            stream.clock.refuse_heavy_rows(units, self.half_life)
+            stream.clock.reject_heavy_rows(units, self.half_life)
             if self.scale is not None:
                 stream = replace(
                     stream, recent=stream.recent.add(table, stream.clock.epochs(units))
@@ -235,7 +235,7 @@ class PartialFitMixin(Clusterer):
         set_fitted_attributes(self, table, attributes)
         return self
 
-    def _refuse_partial_fit(self) -> None:
+    def _reject_partial_fit(self) -> None:
         """Raise an error for kernels without additive sums, or if n_clusters has changed."""
         kernel = self._make_kernel(NO_COLUMNS)
         if not kernel.is_additive or kernel.statistics:

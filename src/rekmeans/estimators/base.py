@@ -33,7 +33,7 @@ from ..scales.left_out import IgnoredValuesWarning, count_ignored_values, how_to
 from ..seeding import BY_LOSS, plus_plus, starts_of
 from ..short_fits import best_short_fit
 from ..table import ColumnSummary, Table
-from ..table.refusals import refuse_gathering, refuse_table_elsewhere
+from ..table.validation import reject_gathering, reject_table_elsewhere
 from ..threads import limit_threads
 from ._identity import StartDraws, fit_identity, fit_limits
 from ._parameter_table import CLUSTERER, Interface
@@ -216,7 +216,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
                 yield start(rows, k, np.random.PCG64(seed))
             else:
                 if callable(self.init):
-                    refuse_table_elsewhere(table, "a callable init")
+                    reject_table_elsewhere(table, "a callable init")
                 points = (
                     self.init(table.X, k, random_state=random) if callable(self.init) else self.init
                 )
@@ -343,7 +343,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             Distances.
         """
         self._check_has_lengths("transform")
-        refuse_gathering(self, X)
+        reject_gathering(self, X)
         return self._apply(
             X,
             lambda kernel, F, C: np.sqrt(

@@ -13,8 +13,8 @@ from .. import watching
 from .._grid import GRID, Array
 from ..kernels.euler import OnCircles
 from ..scales import SCALES
-from ..table.refusals import circle_points
 from ..table.stream_input import read_host_table
+from ..table.validation import circle_points
 from ._parameter_table import EULER_MAP
 from .base import Mapped, set_fitted_attributes
 

@@ -430,7 +430,7 @@ CHECKS: dict[str, Callable[[Any, FittedModel], None]] = {
 }
 
 
-def refuse_other_models(model: Any) -> None:
+def reject_other_models(model: Any) -> None:
     """Raise TypeError for anything but an estimator of this package, or NotFittedError."""
     if ESTIMATORS.get(type(model).__name__) is not type(model):
         names = ", ".join(ESTIMATORS)

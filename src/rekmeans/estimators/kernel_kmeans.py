@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from ..kernels import KERNELS, with_rule
 from ..scales import NO_COLUMNS, Scale, identity_scale
 from ..table import ColumnSummary
-from ..table.refusals import pairwise_table
+from ..table.validation import pairwise_table
 from ._parameter_table import KERNEL_K_MEANS
 from ._partial_fit import PartialFitMixin
 from .base import Clusterer

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import lloyd
 from .._grid import Array
-from .._parameters import check_bytes, refuse_periods
+from .._parameters import check_bytes, reject_periods
 from ..assignment import Hard
 from ..centroids import CENTROIDS
 from ..engines import (
@@ -25,7 +25,7 @@ from ..engines import (
 from ..model import Model, Stop
 from ..scales import NO_COLUMNS
 from ..table import ColumnSummary, Table
-from ..table.refusals import refuse_missing_values
+from ..table.validation import reject_missing_values
 from ._auto_gamma import auto_gamma
 
 MIN_UNIT = np.finfo(float).tiny  # the inverse of a smaller loss overflows
@@ -85,12 +85,12 @@ def place_table(estimator: Any, table: Table) -> Placement:
     prototype = estimator._make_kernel(NO_COLUMNS)
     prototype.check_table(table)
     if not prototype.supports_missing:
-        _refuse_missing_values(estimator, prototype, table)
+        _reject_missing_values(estimator, prototype, table)
     engine = choose_engine(estimator.engine, ENGINES, estimator._make_stages(prototype), table)
     summary = summarize_columns(engine, table, estimator.n_threads)
     scale = estimator._find_scale(summary)
     if not prototype.supports_periods:
-        refuse_periods(scale)
+        reject_periods(scale)
     preparation = FitPreparation(
         estimator._n_centroids(),
         estimator.centroids,
@@ -118,7 +118,7 @@ def place_fitted(estimator: Any, X: Any, sample_weight: ArrayLike | None = None)
 def place_fitted_table(estimator: Any, kernel: Any, table: Table, engine_name: str) -> Placement:
     """Place the rows of a table on the engine of this name, mapped by a prepared kernel."""
     if not kernel.supports_missing:
-        _refuse_missing_values(estimator, kernel, table)
+        _reject_missing_values(estimator, kernel, table)
     stages = tuple(estimator._make_stages(kernel))[-1:]
     engine = choose_engine(engine_name, ENGINES, stages, table)
     limit = check_bytes("memory_limit", estimator.memory_limit)
@@ -128,11 +128,11 @@ def place_fitted_table(estimator: Any, kernel: Any, table: Table, engine_name: s
     )
 
 
-def _refuse_missing_values(estimator: Any, kernel: Any, table: Table) -> None:
+def _reject_missing_values(estimator: Any, kernel: Any, table: Table) -> None:
     """Raise an error that names the kernel between points if the table has missing values."""
     point_kernel = kernel.point_kernel
     name = "" if point_kernel is None else point_kernel.name
-    refuse_missing_values(table, type(estimator).__name__, name)
+    reject_missing_values(table, type(estimator).__name__, name)
 
 
 def has_hard_labels(estimator: Any) -> bool:

@@ -19,7 +19,7 @@ from ..estimators.fitted_state import (
     FittedState,
     default_parameters,
     fitted_state,
-    refuse_other_models,
+    reject_other_models,
     restore_estimator,
 )
 from ..io.file_names import check_regular_file
@@ -42,7 +42,7 @@ VERSION = 3
 # letters of a path and of what is wrong in a message: together a short sentence
 LONGEST_PLACE = 80
 LONGEST_FAULT = 150
-MOST_VERSIONS = 10**6  # of the answer: a larger number is damage
+MAX_VERSIONS = 10**6  # of the answer: a larger number is damage
 HEADER = {
     "format",
     "version",
@@ -116,7 +116,7 @@ def save(
     >>> np.array_equal(same.transform(X), model.transform(X))
     True
     """
-    refuse_other_models(model)
+    reject_other_models(model)
     state = fitted_state(model, labels=labels, stream=stream)
     records = {
         "parameters": state.parameters,
@@ -267,10 +267,10 @@ def parse_header(file: TensorFile) -> tuple[dict[str, Any], Mapping[str, Array]]
         header, arrays = upgrade(header, arrays)
     elif not file.has_digest:
         raise DamagedFileError("it has no digest")
-    _refuse_other_names("the header", set(header) - OPTIONAL, HEADER)
+    _reject_other_names("the header", set(header) - OPTIONAL, HEADER)
     _parameters.check_int("n_features", header["n_features"])
-    if _parameters.check_int("answer_version", header["answer_version"]) > MOST_VERSIONS:
-        raise ValueError(f"answer_version must be at most {MOST_VERSIONS}")
+    if _parameters.check_int("answer_version", header["answer_version"]) > MAX_VERSIONS:
+        raise ValueError(f"answer_version must be at most {MAX_VERSIONS}")
     names = header["feature_names"]
     if not all(isinstance(header[name], dict) for name in ("parameters", "attributes")):
         raise ValueError("parameters and attributes must be tables")
@@ -278,11 +278,11 @@ def parse_header(file: TensorFile) -> tuple[dict[str, Any], Mapping[str, Array]]
         raise ValueError("feature_names must be a list or null")
     known = set(default_parameters(ESTIMATORS[header["estimator"]]))
     # a missing one is newer than the file
-    _refuse_other_names("parameters", set(header["parameters"]) | known, known)
+    _reject_other_names("parameters", set(header["parameters"]) | known, known)
     return header, arrays
 
 
-def _refuse_other_names(what: str, names: set[str], known: set[str]) -> None:
+def _reject_other_names(what: str, names: set[str], known: set[str]) -> None:
     if names != known:
         more, less = (", ".join(sorted(some)) or "none" for some in (names - known, known - names))
         raise ValueError(

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..atomic import atomic_write
 from ..estimators import EulerKMeans, EulerMap, RectifiedEulerKMeans
-from ..estimators.fitted_state import refuse_other_models
+from ..estimators.fitted_state import reject_other_models
 
 WITH_GRAPH = (EulerKMeans, RectifiedEulerKMeans, EulerMap)
 
@@ -43,7 +43,7 @@ def to_onnx(model: Any, path: str | os.PathLike[str]) -> None:
     >>> np.array_equal(label, model.predict(X)), np.array_equal(distance, model.transform(X))
     (True, True)
     """
-    refuse_other_models(model)
+    reject_other_models(model)
     if not isinstance(model, WITH_GRAPH):
         names = ", ".join(kind.__name__ for kind in WITH_GRAPH)
         raise ValueError(

@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike
 
 from .._grid import Array
 from ._pyarrow import compute, ipc, pa, parquet, types
-from .scan import ReadAs, Scan, refuse_repeated_names
+from .scan import ReadAs, Scan, reject_repeated_names
 from .selection import ColumnSelection
 
 
@@ -59,7 +59,7 @@ class FeatherScan(Scan):
     def __init__(self, path: Path) -> None:
         with pa.memory_map(str(path)) as file:
             self.schema = ipc.open_file(file).schema
-        refuse_repeated_names(path.name, self.schema.names)
+        reject_repeated_names(path.name, self.schema.names)
         kinds = dict(zip(self.schema.names, self.schema.types, strict=True))
         super().__init__(path.name, kinds, index=pandas_index(self.schema))
         self.path = path

@@ -16,8 +16,8 @@ from typing import Any
 from .._text import name_list
 from ._pyarrow import csv, pa, types
 from .number_text import NULLS, find_late_text
-from .scan import LateTextError, ReadAs, Scan, refuse_repeated_names
-from .selection import COMPRESSIONS, ColumnSelection, UnreadableFileError, refuse_bytes
+from .scan import LateTextError, ReadAs, Scan, reject_repeated_names
+from .selection import COMPRESSIONS, ColumnSelection, UnreadableFileError, reject_bytes
 
 PEEK = 1 << 16  # bytes read for separator and header, more if lines are long
 BLOCK_BYTES = 1 << 20  # bytes read at a time
@@ -192,7 +192,7 @@ def _raw_names(path: Path, schema: Any) -> dict[str, str]:
             f"them."
         )
     kept = [j for j, name in enumerate(tidy) if name or not j]
-    refuse_repeated_names(path.name, [tidy[j] for j in kept])
+    reject_repeated_names(path.name, [tidy[j] for j in kept])
     return {tidy[j]: names[j] for j in kept}
 
 
@@ -216,8 +216,8 @@ def read_layout(
         for row in cells_of(lines[:-1] if is_cut and len(lines) > 1 else lines, delimiter=separator)
         if row
     ]
-    selection.refuse_many_columns(path.name, len(rows[0]))
-    refuse_bytes(path.name, len(rows[0]) * COLUMN_BYTES, f"{len(rows[0]):,} columns")
+    selection.reject_many_columns(path.name, len(rows[0]))
+    reject_bytes(path.name, len(rows[0]) * COLUMN_BYTES, f"{len(rows[0]):,} columns")
     has_header = _has_header(path, rows)
     if has_header and len(lines) == 1:
         raise UnreadableFileError(

@@ -18,7 +18,7 @@ from .._grid import Array
 from .._text import name_list
 from ..machine_memory import size_text
 from .scan import ArrayScan
-from .selection import ColumnSelection, UnreadableFileError, refuse_oversize
+from .selection import ColumnSelection, UnreadableFileError, reject_oversize
 
 # the arrays of an npz file
 TABLE = "X"
@@ -51,16 +51,16 @@ class ArrayHeader:
 
 def scan_npy(path: Path, selection: ColumnSelection) -> ArrayScan:
     """Scan a .npy file, mapped into memory."""
-    _refuse_other_magic(path, b"\x93NUMPY")
+    _reject_other_magic(path, b"\x93NUMPY")
     with path.open("rb") as file:
         array = _array_header(path, file, path.stat().st_size)
-    _refuse_other_tables(path, array, selection)
+    _reject_other_tables(path, array, selection)
     return ArrayScan(path.name, np.load(path, mmap_mode="r", allow_pickle=False))
 
 
 def scan_npz(path: Path, selection: ColumnSelection) -> ArrayScan:
     """Scan a .npz file: its array X, or its only array, and its classes y."""
-    _refuse_other_magic(path, b"PK")
+    _reject_other_magic(path, b"PK")
     with zipfile.ZipFile(path) as archive:
         names = [name for name in archive.namelist() if name.endswith(".npy")]
         members = {name.removesuffix(".npy"): archive.getinfo(name) for name in names}
@@ -71,10 +71,10 @@ def scan_npz(path: Path, selection: ColumnSelection) -> ArrayScan:
                 f"Save X=table."
             )
         table = _member_header(path, archive, members[name])
-        _refuse_other_tables(path, table, selection)
+        _reject_other_tables(path, table, selection)
         classes = members.get(CLASSES)
         if classes is not None:
-            _refuse_other_classes(path, table, _member_header(path, archive, classes))
+            _reject_other_classes(path, table, _member_header(path, archive, classes))
         y = None if classes is None else _read_member(archive, classes)
         return ArrayScan(path.name, _read_member(archive, members[name]), y)
 
@@ -117,7 +117,7 @@ def _array_header(path: Path, file: IO[bytes], size: int) -> ArrayHeader:
     return ArrayHeader(shape, dtype, max(0, size - file.tell()))
 
 
-def _refuse_other_tables(path: Path, array: ArrayHeader, selection: ColumnSelection) -> None:
+def _reject_other_tables(path: Path, array: ArrayHeader, selection: ColumnSelection) -> None:
     shape, dtype = array.shape, array.dtype
     if dtype.hasobject:
         raise UnreadableFileError(
@@ -131,12 +131,12 @@ def _refuse_other_tables(path: Path, array: ArrayHeader, selection: ColumnSelect
     if not all(shape):
         what = "columns" if shape[0] else "rows"
         raise UnreadableFileError(f"{path.name} has no {what}. A table needs at least one.")
-    selection.refuse_many_columns(path.name, shape[1])
-    _refuse_cut(path, array)
-    refuse_oversize(path.name, *shape, float_type(dtype).itemsize)
+    selection.reject_many_columns(path.name, shape[1])
+    _reject_cut(path, array)
+    reject_oversize(path.name, *shape, float_type(dtype).itemsize)
 
 
-def _refuse_other_classes(path: Path, table: ArrayHeader, y: ArrayHeader) -> None:
+def _reject_other_classes(path: Path, table: ArrayHeader, y: ArrayHeader) -> None:
     if y.dtype.hasobject:
         raise UnreadableFileError(
             f"{path.name} holds Python objects in y, which are not read. Save numbers or text."
@@ -146,10 +146,10 @@ def _refuse_other_classes(path: Path, table: ArrayHeader, y: ArrayHeader) -> Non
         raise UnreadableFileError(
             f"{path.name} must hold one y for each row of X, got shapes {what:.120}."
         )
-    _refuse_cut(path, y)
+    _reject_cut(path, y)
 
 
-def _refuse_cut(path: Path, array: ArrayHeader) -> None:
+def _reject_cut(path: Path, array: ArrayHeader) -> None:
     needed = math.prod(array.shape) * array.dtype.itemsize
     if needed > array.n_bytes:
         what = f"{size_text(needed)} of values, the file has {size_text(array.n_bytes)}"
@@ -158,7 +158,7 @@ def _refuse_cut(path: Path, array: ArrayHeader) -> None:
         )
 
 
-def _refuse_other_magic(path: Path, magic: bytes) -> None:
+def _reject_other_magic(path: Path, magic: bytes) -> None:
     with path.open("rb") as file:
         if file.read(len(magic)) != magic:
             raise UnreadableFileError(
@@ -189,6 +189,6 @@ def scan_libsvm(path: Path, selection: ColumnSelection) -> ArrayScan:
             stacklevel=2,
         )
     d = X.shape[1] - (not from_0)
-    selection.refuse_many_columns(path.name, d)
+    selection.reject_many_columns(path.name, d)
     X = sparse.csr_array((X.data, X.indices - (not from_0), X.indptr), shape=(X.shape[0], d))
     return ArrayScan(path.name, X, y.astype(np.int64) if (y == np.rint(y)).all() else y)

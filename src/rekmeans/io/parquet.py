@@ -17,7 +17,7 @@ from ._pyarrow import dataset, pa, parquet, types
 from .arrow import pandas_index
 from .column_types import is_number_type
 from .file_names import check_regular_file, is_several_files, table_files
-from .scan import ReadAs, Scan, ScanPart, refuse_repeated_names
+from .scan import ReadAs, Scan, ScanPart, reject_repeated_names
 from .selection import ColumnSelection, UnreadableFileError
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _read_schema(name: str, fragment: dataset.ParquetFileFragment) -> pa.Schema:
         schema = fragment.physical_schema
     except (pa.ArrowException, OSError) as error:
         raise _not_parquet(name, fragment.path, error) from error
-    refuse_repeated_names(fragment.path, schema.names)
+    reject_repeated_names(fragment.path, schema.names)
     return schema
 
 
@@ -189,7 +189,7 @@ class DatasetScan(Scan):
     def __init__(
         self, name: str, data: dataset.Dataset, *, has_own_schema: bool, index: tuple[str, ...] = ()
     ) -> None:
-        refuse_repeated_names(name, data.schema.names)
+        reject_repeated_names(name, data.schema.names)
         kinds = {field.name: field.type for field in data.schema}
         super().__init__(name, kinds, int(data.count_rows()), index=index)
         self.data = data

@@ -192,7 +192,7 @@ def file_ending(path: Path) -> str:
     return (path.with_suffix("") if is_compressed else path).suffix.lower()
 
 
-def refuse_repeated_names(name: str, names: list[str]) -> None:
+def reject_repeated_names(name: str, names: list[str]) -> None:
     """Raise an error for a column name that occurs twice."""
     if twice := sorted(column for column, count in Counter(names).items() if count > 1):
         raise UnreadableFileError(

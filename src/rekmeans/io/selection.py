@@ -71,7 +71,7 @@ class ColumnSelection:
     is_of_model: bool = False  # a fitted model defines the features: ids too
     weight: str | None = None  # the column of weights
 
-    def refuse_many_columns(self, name: str, count: int) -> None:
+    def reject_many_columns(self, name: str, count: int) -> None:
         """Raise an error for too many columns, before anything is allocated for each of them."""
         if count > self.max_columns:
             raise UnreadableFileError(
@@ -79,7 +79,7 @@ class ColumnSelection:
                 f"damaged, or is the separator wrong? If not, pass --max-columns {count}."
             )
 
-    def refuse_missing_columns(
+    def reject_missing_columns(
         self, name: str, names: Sequence[str], others: Collection[str] = ()
     ) -> None:
         """Raise an error for requested columns that are neither in the table nor in `others`."""
@@ -103,12 +103,12 @@ class ColumnSelection:
         )
 
 
-def refuse_oversize(name: str, n: int, d: int, itemsize: int = 8) -> None:
+def reject_oversize(name: str, n: int, d: int, itemsize: int = 8) -> None:
     """Raise an error for n rows and d columns that do not fit into the memory of this machine."""
-    refuse_bytes(name, n * d * itemsize, f"{n:,} rows, {d:,} columns")
+    reject_bytes(name, n * d * itemsize, f"{n:,} rows, {d:,} columns")
 
 
-def refuse_bytes(name: str, size: int, shape: str) -> None:
+def reject_bytes(name: str, size: int, shape: str) -> None:
     """Raise an error for a table that takes more bytes of memory than the machine has."""
     if size > (most := machine_memory()):
         raise UnreadableFileError(

@@ -15,7 +15,7 @@ from .._grid import Array
 from ..model import Centroids, PassSums, Points, Sums
 from ..scales import BEYOND, Scale, uninformative_rows
 from ..table import Table
-from ..table.refusals import refuse_missing_coordinates
+from ..table.validation import reject_missing_coordinates
 
 if TYPE_CHECKING:
     from ..seeding import Bits
@@ -175,7 +175,7 @@ class Kernel(ABC):
         """Return the rows before they are mapped, (n, d); NaN in missing cells."""
         Z = self.scale.to_units(X, self.beyond)
         if not self.supports_missing:
-            refuse_missing_coordinates(X, Z, self.name or type(self).__name__, self.beyond)
+            reject_missing_coordinates(X, Z, self.name or type(self).__name__, self.beyond)
         return Z
 
     def within_bounds(self) -> Self:

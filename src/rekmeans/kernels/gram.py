@@ -11,7 +11,7 @@ import numpy as np
 from .._grid import Array, mass_of, product
 from ..model import Centroids, Points
 from ..table import Table
-from ..table.refusals import refuse_many_pairs
+from ..table.validation import reject_many_pairs
 from .base import (
     Kernel,
     Preparation,
@@ -70,7 +70,7 @@ class Gram(Kernel):
 
     def check_table(self, table: Table) -> None:
         self.base.check_table(table)
-        refuse_many_pairs(table.n_rows, self.base.name)
+        reject_many_pairs(table.n_rows, self.base.name)
 
     def prepared(self, table: Table, preparation: Preparation) -> Gram:
         base = self.base.prepared(table, preparation)

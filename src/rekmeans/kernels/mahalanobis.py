@@ -17,7 +17,7 @@ from .. import _parameters
 from .._grid import Array, product, small_weights
 from ..model import Centroids, Sums
 from ..table import Table
-from ..table.refusals import refuse_wide_shapes
+from ..table.validation import reject_wide_shapes
 from .base import Kernel, KernelStart, Preparation, check_point_kernel
 from .euler import deviation_from_circle
 
@@ -71,7 +71,7 @@ class Mahalanobis(Kernel):
         check_point_kernel(self, self.base)
         _parameters.check_real("prior", self.prior, above=0)
         _parameters.check_real("spread", self.spread, above=0)
-        refuse_wide_shapes(self.scale.n_columns)
+        reject_wide_shapes(self.scale.n_columns)
 
     @property
     def is_periodic(self) -> bool:  # type: ignore[override]
@@ -94,7 +94,7 @@ class Mahalanobis(Kernel):
         return self.base.centroid_rules
 
     def check_table(self, table: Table) -> None:
-        refuse_wide_shapes(table.n_columns)
+        reject_wide_shapes(table.n_columns)
 
     def prepared(self, table: Table, preparation: Preparation) -> Mahalanobis:
         """Return the kernel with the spread of the mapped rows."""

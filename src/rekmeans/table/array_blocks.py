@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike
 
 from .._grid import Array
 from ..machine_memory import machine_memory
-from .refusals import number_rows
 from .source_parts import RawBlock, SourcePart
+from .validation import number_rows
 
 PLAIN_KINDS = "fiub"  # of numbers that an array on disk may hold
 # the pages of a memmap stay mapped if they take at most this part of the machine's memory

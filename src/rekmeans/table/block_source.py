@@ -15,8 +15,8 @@ from narwhals.exceptions import DuplicateError
 from scipy import sparse
 
 from .._grid import Array
-from .refusals import number_rows
 from .source_parts import RawBlock, SourcePart
+from .validation import number_rows
 
 if TYPE_CHECKING:
     from narwhals.stable.v2.typing import IntoDataFrame
@@ -105,7 +105,7 @@ class CalledBlocks:
         """Return the feature columns, in the order of the first block."""
         return block if self.names is None else select_columns(block, self.names)
 
-    def _refuse_other_columns(self, block: TableBlock) -> None:
+    def _reject_other_columns(self, block: TableBlock) -> None:
         """Raise ValueError for a block whose columns are not those of the first block."""
         names = names_of_frame(block)
         if names is None and self.first_names is None:
@@ -150,7 +150,7 @@ class CalledBlocks:
         """Return the cells and the weights of a block, without a copy if they are arrays of numbers
         already.
         """
-        self._refuse_other_columns(block)
+        self._reject_other_columns(block)
         X = number_rows(self._features(block))
         if self.weight is None:
             return RawBlock(X, None)

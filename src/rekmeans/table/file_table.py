@@ -27,7 +27,7 @@ from ..io.selection import (
     ColumnSelection,
     NumberedNames,
     UnreadableFileError,
-    refuse_oversize,
+    reject_oversize,
 )
 from .base import Cells, dense
 from .column_counts import ColumnCounts
@@ -287,9 +287,9 @@ def _selection_of(
     names = list(scan.types)
     if not scan.has_names:
         selection = selection.by_position(names)
-    selection.refuse_many_columns(scan.name, len(names))
+    selection.reject_many_columns(scan.name, len(names))
     if schema is None:
-        selection.refuse_missing_columns(scan.name, names)
+        selection.reject_missing_columns(scan.name, names)
     return selection
 
 
@@ -319,7 +319,7 @@ def _open_blocks(
         inference = infer_schema(scan, selection, n_threads)
     else:
         inference = apply_schema(scan, schema, n_threads, checks_text=checks_text)
-    _refuse_no_columns(inference)
+    _reject_no_columns(inference)
     blocks = SchemaBlocks(inference, selection.weight, skips_empty_rows=True)
     table = _table_of(inference, blocks)
     if not (n_empty := len(blocks.empty_rows)):
@@ -346,16 +346,16 @@ def _read_memory(
         except LateTextError as late:
             scan = scan.with_late_text(late.name, list(scan.types))
     table = _table_of(read.inference, read.X)
-    _refuse_no_columns(read.inference)
+    _reject_no_columns(read.inference)
     if not len(read.X):
         raise UnreadableFileError(f"{scan.name} has no rows. A table needs at least one.")
     table = _with_others(table, read, selection)
     if selection.only is None and not selection.is_of_model and schema is None:
         low, high = column_ends(table.cells)
-        _refuse_infinity(scan.name, table, low, high)
+        _reject_infinity(scan.name, table, low, high)
         table = replace(table, notes=[*table.notes, *constant_notes(table, low, high)])
     else:
-        _refuse_infinity(scan.name, table, *column_ends(table.cells))
+        _reject_infinity(scan.name, table, *column_ends(table.cells))
     return without_empty_rows(scan.name, table)
 
 
@@ -424,7 +424,7 @@ def _gather(
     names = [column.name for column in columns]
     kinds = [scan.column_types[name] for name in names]
     dtype = np.dtype(np.float32 if all(kind.is_narrow for kind in kinds) else np.float64)
-    refuse_oversize(scan.name, scan.expected_rows, len(names), dtype.itemsize)
+    reject_oversize(scan.name, scan.expected_rows, len(names), dtype.itemsize)
     counted_names = [
         name
         for name, kind in zip(names, kinds, strict=True)
@@ -439,7 +439,7 @@ def _gather(
     for batch in scan.batches(modes):
         m = batch.num_rows
         if n + m > len(X):
-            refuse_oversize(scan.name, n + m, len(names), X.itemsize)
+            reject_oversize(scan.name, n + m, len(names), X.itemsize)
             X.resize((max(n + m, len(X) * 5 // 4), width), refcheck=False)
         at = 0
         for j, column in enumerate(columns):
@@ -484,7 +484,7 @@ def _with_others(table: FileTable, read: MemoryRead, selection: ColumnSelection)
     return replace(table, y=y, classes=classes, ids=ids)
 
 
-def _refuse_no_columns(inference: Inference) -> None:
+def _reject_no_columns(inference: Inference) -> None:
     if inference.schema.features:
         return
     skipped = inference.schema.skipped_columns
@@ -506,7 +506,7 @@ def column_ends(X: Array) -> tuple[Array, Array]:
     return low, high
 
 
-def _refuse_infinity(name: str, table: FileTable, low: Array, high: Array) -> None:
+def _reject_infinity(name: str, table: FileTable, low: Array, high: Array) -> None:
     if len(bad := np.flatnonzero(np.isinf(low) | np.isinf(high))):
         row = int(np.flatnonzero(np.isinf(table.cells[:, bad[0]]))[0])
         where = f"{table.row_place(row)}, column {name_list([table.names[bad[0]]])!r}"
@@ -586,10 +586,10 @@ def _mask_rows(labels: Array, empty_rows: Array) -> Array:
 def _read_array(scan: ArrayScan, selection: ColumnSelection) -> FileTable:
     """Return the table of an array without column names; its classes, if any, are y."""
     X, y = scan.X, scan.y
-    selection.refuse_many_columns(scan.name, X.shape[1])
+    selection.reject_many_columns(scan.name, X.shape[1])
     columns = NumberedNames(X.shape[1])
     selection = selection.by_position(columns)
-    selection.refuse_missing_columns(scan.name, columns, () if y is None else (CLASSES,))
+    selection.reject_missing_columns(scan.name, columns, () if y is None else (CLASSES,))
     label = selection.label
     dropped = (*selection.drop, label)
     is_whole = selection.only is None and not any(name in columns for name in dropped)
@@ -614,7 +614,7 @@ def _read_array(scan: ArrayScan, selection: ColumnSelection) -> FileTable:
     if sparse.issparse(rows):
         return table
     low, high = column_ends(rows)
-    _refuse_infinity(scan.name, table, low, high)
+    _reject_infinity(scan.name, table, low, high)
     if selection.only is None and not selection.is_of_model:
         table = _without_empty_columns(
             scan.name, replace(table, notes=constant_notes(table, low, high)), low

@@ -141,7 +141,7 @@ def settle_schema(
     if selection.only is not None:
         others = [name for name in scan.types if name in candidates.decided]
         ordered = [*(name for name in selection.only if name in columns), *others]
-        _refuse_other_columns(scan, [columns[name] for name in candidates.names])
+        _reject_other_columns(scan, [columns[name] for name in candidates.names])
     else:
         ordered = [name for name in scan.types if name in columns]
     return TableSchema(tuple(columns[name] for name in ordered), scan.has_names)
@@ -370,7 +370,7 @@ def _facts(
     return facts
 
 
-def _refuse_other_columns(scan: Scan, columns: Sequence[Column]) -> None:
+def _reject_other_columns(scan: Scan, columns: Sequence[Column]) -> None:
     """Raise an error if columns of a model are no numbers."""
     bad = [f"{column.name} ({column.reason})" for column in columns if not column.is_feature]
     if bad:

@@ -26,7 +26,7 @@ from .row_digest import digest_rows
 MAPPED_CELLS = 1 << 18  # of a block that is mapped at once: a few copies fit in the cache
 CELLS_AT_ONCE = 1 << 22  # cells between two checks for Ctrl-C
 FOLD = 4096  # cells of a line that NumPy reduces at full speed
-MOST_COUNT = 2.0**53  # every larger float is an integer, so being one does not make it a count
+MAX_COUNT = 2.0**53  # every larger float is an integer, so being one does not make it a count
 SUMMARY_SEED = 0  # of the sample that column summaries of large tables are computed from
 
 
@@ -181,6 +181,6 @@ def _weights_and_row(weights: Array) -> tuple[Array, float]:
     This is that of weight 1 if the weights are counts, else the mean weight of rows with a weight.
     """
     integers, b = integer_weights(weights)
-    if weights.max() < MOST_COUNT and np.array_equal(weights, np.rint(weights)):
+    if weights.max() < MAX_COUNT and np.array_equal(weights, np.rint(weights)):
         return integers, 2.0**b
     return integers, int(integers.sum()) / np.count_nonzero(integers)

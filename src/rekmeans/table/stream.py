@@ -120,7 +120,7 @@ class StreamTable:
                 yield self._block(at, raw)
                 at += len(raw.X)
                 report_reading(at, self.n_rows)
-        self._refuse_other_length(at)
+        self._reject_other_length(at)
 
     def dense_blocks(self) -> Iterator[tuple[slice, Array]]:
         """Yield all rows in order, block by block: their slice, and their cells as a dense
@@ -151,13 +151,13 @@ class StreamTable:
                 done += n
                 report_reading(done, self.n_rows)
                 yield item
-        self._refuse_other_length(done)
+        self._reject_other_length(done)
 
     def _block(self, start: int, raw: RawBlock) -> Block:
         w = None if raw.weights is None else np.asarray(raw.weights, np.float64)
         return Block(start, raw.X, w, self.columns, self.largest_weight)
 
-    def _refuse_other_length(self, n: int) -> None:
+    def _reject_other_length(self, n: int) -> None:
         if n != self.n_rows:
             raise ValueError(
                 f"X must stay as it is while it is read: it had {self.n_rows:,} rows, and now "

@@ -15,7 +15,7 @@ from ..io.scan import READERS, ArrayScan, Scan, file_ending, open_scan
 from ..io.selection import ColumnSelection
 from ..machine_memory import machine_memory
 from ..threads import count_threads
-from . import refusals
+from . import validation
 from .array_blocks import PLAIN_KINDS, ArrayBlocks, DiskArray, NpyBlocks
 from .base import ColumnName
 from .block_source import BlockSource, CalledBlocks, WeightedBlocks
@@ -24,12 +24,12 @@ from .frames import warn_of_skipped
 from .inference import apply_schema, infer_schema, missing_columns_message, with_only
 from .memory import MemoryTable
 from .reading import explain_reading, report_reading
-from .refusals import read_table
 from .schema import WEIGHTS, TableSchema
 from .schema_blocks import SchemaBlocks
 from .source_parts import RawBlock, map_parts
 from .stream import StreamTable, block_rows
-from .survey import Survey, refuse_bad_survey, survey_raw_block
+from .survey import Survey, reject_bad_survey, survey_raw_block
+from .validation import read_table
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -82,15 +82,15 @@ def read_host_table(
                 f"array."
             )
         n = np.size(given) if source.n_rows is None else source.n_rows
-        source = WeightedBlocks(source, refusals.read_weights(sample_weight, n))
-    columns = refusals.read_columns(estimator, source.first_row(), fitting, schema)
+        source = WeightedBlocks(source, validation.read_weights(sample_weight, n))
+    columns = validation.read_columns(estimator, source.first_row(), fitting, schema)
     if fitting:
         source.keep_blocks(room_for_blocks(source.n_rows or 0, memory_limit))
     threads = getattr(estimator, "n_threads", None)
     has_digest = fitting and getattr(estimator, "checkpoint", None) is not None
     names = list(columns.get("feature_names_in_", range(source.n_columns)))
     survey = survey_rows(source, names, memory_limit, threads, has_digest)
-    refusals.refuse_few_rows(survey.n_rows, k, k_parameter)
+    validation.reject_few_rows(survey.n_rows, k, k_parameter)
     return StreamTable(source, survey, columns, memory_limit, threads)
 
 
@@ -157,7 +157,7 @@ def _scan_source(scan: Scan, weight: str | None, fitted: FittedColumns | None) -
     with explain_reading():
         if fitted is None:
             inference = infer_schema(scan, selection)
-            _refuse_no_feature(inference.schema)
+            _reject_no_feature(inference.schema)
             warn_of_skipped(inference.schema, scan.name)
         elif fitted.schema is not None and fitted.schema.has_names:
             inference = apply_schema(scan, fitted.schema)
@@ -167,7 +167,7 @@ def _scan_source(scan: Scan, weight: str | None, fitted: FittedColumns | None) -
     return SchemaBlocks(inference, weight)
 
 
-def _refuse_no_feature(schema: TableSchema) -> None:
+def _reject_no_feature(schema: TableSchema) -> None:
     """Raise ValueError for a schema without features."""
     if schema.features:
         return
@@ -187,7 +187,7 @@ def _file_rows(
     k_parameter: str,
 ) -> MemoryTable:
     """Return the table of a file in memory, with the names and the schema of the file."""
-    rows = refusals.as_rows(table.cells)
+    rows = validation.as_rows(table.cells)
     names = list(table.names) if table.has_names else []
     fitted = None if fitting else FittedColumns.of(estimator)
     wanted = None if fitted is None else fitted.names
@@ -202,9 +202,9 @@ def _file_rows(
 
         named = pa.table({name: [0.0] for name in names})
     n = rows.shape[0]
-    weights = None if sample_weight is None else refusals.read_weights(sample_weight, n)
-    refusals.refuse_few_rows(n, k, k_parameter)
-    columns = refusals.read_columns(estimator, named, fitting, table.schema)
+    weights = None if sample_weight is None else validation.read_weights(sample_weight, n)
+    validation.reject_few_rows(n, k, k_parameter)
+    columns = validation.read_columns(estimator, named, fitting, table.schema)
     return MemoryTable(rows, weights, columns)
 
 
@@ -256,7 +256,7 @@ def survey_rows(
                 found = item if found is None else found + item
     if bad:
         raise min(bad).error
-    return refuse_bad_survey(found)
+    return reject_bad_survey(found)
 
 
 def _named_source(name: str, weight: str | None, fitted: FittedColumns | None) -> BlockSource:
@@ -310,5 +310,5 @@ def _array_source(
             f"X must be a 2-D array of numbers, got shape {cells.shape} of {cells.dtype}."
         )
     if not all(cells.shape):
-        refusals.refuse_empty(cells)
+        validation.reject_empty(cells)
     return source

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._grid import Array
-from . import refusals
+from . import validation
 from .base import ColumnName
 from .memory import MemoryTable
 from .row_digest import MODULUS, digest_rows
@@ -70,14 +70,14 @@ def _survey_cells(
         low, high = (
             np.array([end(column) for column in X.columns], np.float64) for end in (np.min, np.max)
         )
-        if (np.maximum(-low, high) <= refusals.LARGEST_VALUE).all():  # not so where a cell is NaN
+        if (np.maximum(-low, high) <= validation.LARGEST_VALUE).all():  # not so where a cell is NaN
             return Survey(len(X), len(X), low, high, False, None)
     return survey_block(MemoryTable(np.asarray(X), weights), names, first)
 
 
 def survey_block(block: MemoryTable, names: Sequence[ColumnName], first: int = 0) -> Survey:
     """Return the survey of a block that starts at row `first`; raise an error for bad rows."""
-    refusals.refuse_bad_rows(block.X, names, first)
+    validation.reject_bad_rows(block.X, names, first)
     # not `extent`: its lock may be held by a thread that waits for this block
     find_extent = block.column_summary().find_extent
     w = block.weights
@@ -86,16 +86,16 @@ def survey_block(block: MemoryTable, names: Sequence[ColumnName], first: int = 0
     nothing = np.full(block.n_columns, np.nan)
     if w is None:
         return Survey(n, n, *find_extent(), has_missing, None)
-    refusals.refuse_bad_weights(w)
+    validation.reject_bad_weights(w)
     ends = find_extent() if w.any() else (nothing, nothing)
     smallest = float(w[w > 0].min(initial=np.inf))
     return Survey(n, int(np.count_nonzero(w)), *ends, has_missing, float(w.max()), smallest)
 
 
-def refuse_bad_survey(survey: Survey | None) -> Survey:
+def reject_bad_survey(survey: Survey | None) -> Survey:
     """Return the survey of all rows; raise ValueError for no rows or a large range of weights."""
     if survey is None:
         raise ValueError("X has 0 sample(s) while a minimum of 1 is required: pass a row.")
     if survey.largest_weight is not None:
-        refusals.refuse_weight_range(survey.largest_weight, survey.smallest_weight)
+        validation.reject_weight_range(survey.largest_weight, survey.smallest_weight)
     return survey

@@ -28,7 +28,7 @@ from rekmeans.lloyd import fit_best_start, run
 from rekmeans.model import Model, State, Stop
 from rekmeans.seeding import STARTS, starts_of
 from rekmeans.table import MemoryTable
-from rekmeans.table.refusals import as_rows
+from rekmeans.table.validation import as_rows
 from support.assertions import assert_same_run
 from support.models import euler, place_rows, scale_of, watch_passes
 from support.native import SETS

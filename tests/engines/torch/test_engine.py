@@ -30,7 +30,7 @@ from rekmeans.scales import BEYOND, Scale  # noqa: E402
 from rekmeans.table import MemoryTable  # noqa: E402
 from support.assertions import (  # noqa: E402
     FITTED,
-    assert_one_sentence_with_a_way_out,
+    assert_message_states_fix,
     assert_same_histories,
 )
 
@@ -255,7 +255,7 @@ def test_a_fit_resumed_from_a_checkpoint_has_the_same_bits(tmp_path):
 def error_message(model, X):
     with pytest.raises((ValueError, TypeError)) as error:
         model.fit(X)
-    assert_one_sentence_with_a_way_out(error.value)
+    assert_message_states_fix(error.value)
     return str(error.value)
 
 
@@ -307,7 +307,7 @@ def test_the_out_of_memory_error_states_how_many_rows_fit():
         explain_lack_of_memory(table, torch.device("cpu")),
     ):
         raise torch.OutOfMemoryError("CUDA out of memory.")
-    assert_one_sentence_with_a_way_out(error.value)
+    assert_message_states_fix(error.value)
 
 
 def test_the_engine_describes_its_device():

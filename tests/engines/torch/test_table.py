@@ -15,7 +15,7 @@ from rekmeans.engines.torch.engine import is_tensor  # noqa: E402
 from rekmeans.engines.torch.table import TensorMemoryTable, TorchTable  # noqa: E402
 from rekmeans.scales import SCALES  # noqa: E402
 from rekmeans.table import MemoryTable  # noqa: E402
-from rekmeans.table.refusals import is_device_array  # noqa: E402
+from rekmeans.table.validation import is_device_array  # noqa: E402
 
 WEIGHTS = {
     "equal": lambda n: None,

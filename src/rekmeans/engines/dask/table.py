@@ -12,7 +12,7 @@ import numpy as np
 from dask.delayed import Delayed, delayed
 
 from ..._grid import Array
-from ...table import refusals
+from ...table import validation
 from ...table.base import (
     EXACT_ROWS,
     SUMMARY_ROWS,
@@ -25,12 +25,12 @@ from ...table.base import (
 from ...table.block_source import columns_by_name
 from ...table.frames import require_features
 from ...table.memory import SUMMARY_SEED, MemoryTable
-from ...table.refusals import number_rows
 from ...table.row_digest import shift_digest
 from ...table.schema import TableSchema
 from ...table.stream import rows_at_goals, running_weights, stack_blocks
 from ...table.stream_input import FittedColumns
-from ...table.survey import Survey, refuse_bad_survey, survey_raw_block
+from ...table.survey import Survey, reject_bad_survey, survey_raw_block
+from ...table.validation import number_rows
 from ...threads import count_threads, lazy_property
 from .compute import compute
 from .schema import encode_partition, has_plain_columns, infer_collection
@@ -99,7 +99,7 @@ class DaskTable:
                 digest = None if survey.digest is None else shift_digest(survey.digest, n_before)
                 known.append(replace(survey, digest=digest))
                 n_before += survey.n_rows
-        return refuse_bad_survey(reduce(add, known) if known else None)
+        return reject_bad_survey(reduce(add, known) if known else None)
 
     @lazy_property
     def ends(self) -> Array:
@@ -257,7 +257,7 @@ def read_dask_table(
     """Return the table of a dask.array or dask.dataframe. A fit reads all rows to check them."""
     table = open_collection(estimator, X, sample_weight, fitting)
     if fitting:
-        refusals.refuse_few_rows(table.n_rows, k, k_parameter)
+        validation.reject_few_rows(table.n_rows, k, k_parameter)
     return table
 
 
@@ -283,7 +283,7 @@ def open_collection(
     if not collection.names:
         raise ValueError("X has 0 feature(s) while a minimum of 1 is required. Add a column.")
     weights = _split_weights(sample_weight, collection)
-    columns = refusals.read_columns(estimator, collection.meta, fitting, collection.schema)
+    columns = validation.read_columns(estimator, collection.meta, fitting, collection.schema)
     has_digest = fitting and getattr(estimator, "checkpoint", None) is not None
     return DaskTable(
         collection.raw_partitions,
@@ -380,7 +380,7 @@ def _split_weights(sample_weight: object, collection: Collection) -> Sequence[Pa
             "sample_weight cannot be split because the partition lengths of X are unknown. Pass a "
             "Dask array or the name of a column."
         )
-    whole = refusals.read_weights(sample_weight, sum(lengths))
+    whole = validation.read_weights(sample_weight, sum(lengths))
     return np.split(whole, np.cumsum(lengths)[:-1])
 
 

@@ -19,7 +19,7 @@ from ...kernels.euler import MAX_INT64_COLUMNS, Euler
 from ...kernels.points import RBF, Linear
 from ...model import Model
 from ...table import CompiledFunctions, Table, TableFacts
-from ...table.refusals import is_device_array
+from ...table.validation import is_device_array
 from ..base import BaseRows, Engine, TableReader
 from ..native import Native
 

@@ -13,11 +13,11 @@ import numpy as np
 import torch
 
 from ..._grid import Array, integer_weight_bits
-from ...table import ColumnSummary, MemoryTable, Table, draw_goals, refusals
+from ...table import ColumnSummary, MemoryTable, Table, draw_goals, validation
 from ...table.base import EXACT_ROWS, SUMMARY_ROWS, ColumnAttributes, SummaryRows
 from ...table.memory import SUMMARY_SEED
-from ...table.refusals import is_device_array
 from ...table.row_digest import MODULUS, digest_rows
+from ...table.validation import is_device_array
 from ...threads import count_threads
 
 # largest number of cells of a block for column statistics; copies need a few hundred megabytes
@@ -213,21 +213,21 @@ def read_torch_table(
             partial(_move, cells.device),
             _host_weights(sample_weight),
         )
-    refusals.refuse_array(
+    validation.reject_array(
         cells.is_complex(), str(cells.dtype).removeprefix("torch."), tuple(cells.shape)
     )
-    refusals.refuse_empty(cells)
-    refusals.refuse_few_rows(cells.shape[0], k, k_parameter)
-    columns = refusals.read_columns(estimator, np.empty((1, cells.shape[1])), fitting)
+    validation.reject_empty(cells)
+    validation.reject_few_rows(cells.shape[0], k, k_parameter)
+    columns = validation.read_columns(estimator, np.empty((1, cells.shape[1])), fitting)
     if on_host:
-        _refuse_mixed_devices(cells.device, sample_weight)
+        _reject_mixed_devices(cells.device, sample_weight)
         weights = _host_weights(sample_weight)
-        table = refusals.read_table(
+        table = validation.read_table(
             estimator, host_array(cells), weights, fitting=fitting, k=k, k_parameter=k_parameter
         )
         return TensorMemoryTable(table.X, table.weights, columns)
     table_on_device = TorchTable(cells, _read_weights(cells, sample_weight), columns, to_library)
-    refuse_bad_cells(table_on_device)
+    reject_bad_cells(table_on_device)
     return table_on_device
 
 
@@ -258,7 +258,7 @@ def _library_of(X: object) -> Callable[[torch.Tensor], Array]:
     return getattr(sys.modules[type(X).__module__.split(".")[0]], "from_dlpack", _identity)
 
 
-def _refuse_mixed_devices(device: torch.device, sample_weight: object) -> None:
+def _reject_mixed_devices(device: torch.device, sample_weight: object) -> None:
     other = torch.device("cpu")
     if _has_device(sample_weight):
         other = _as_tensor(sample_weight).device
@@ -288,10 +288,12 @@ def _read_weights(cells: torch.Tensor, sample_weight: object) -> torch.Tensor | 
     """
     if sample_weight is None:
         return None
-    _refuse_mixed_devices(cells.device, sample_weight)
+    _reject_mixed_devices(cells.device, sample_weight)
     n = cells.shape[0]
     if not _has_device(sample_weight):
-        return torch.from_numpy(np.array(refusals.read_weights(sample_weight, n))).to(cells.device)
+        return torch.from_numpy(np.array(validation.read_weights(sample_weight, n))).to(
+            cells.device
+        )
     weights = _as_tensor(sample_weight)
     is_plain = weights.shape == (n,) and not weights.is_complex()
     if (
@@ -300,14 +302,14 @@ def _read_weights(cells: torch.Tensor, sample_weight: object) -> torch.Tensor | 
         and bool((weights > 0).any())
     ):
         weights = weights.to(torch.float64)
-        refusals.refuse_weight_range(float(weights.max()), float(weights[weights > 0].min()))
+        validation.reject_weight_range(float(weights.max()), float(weights[weights > 0].min()))
         return weights
-    return torch.from_numpy(np.array(refusals.read_weights(host_array(weights), n))).to(
+    return torch.from_numpy(np.array(validation.read_weights(host_array(weights), n))).to(
         cells.device
     )
 
 
-def refuse_bad_cells(table: TorchTable) -> None:
+def reject_bad_cells(table: TorchTable) -> None:
     """Raise an error if a row has no values, or a value that is too large or infinite.
 
     Only the invalid row is copied to the host.
@@ -318,7 +320,7 @@ def refuse_bad_cells(table: TorchTable) -> None:
     large: list[torch.Tensor] = []
     for at, X in table.cell_blocks():
         is_large = (
-            torch.isinf(X) | (X.abs() > min(refusals.LARGEST_VALUE, torch.finfo(X.dtype).max))
+            torch.isinf(X) | (X.abs() > min(validation.LARGEST_VALUE, torch.finfo(X.dtype).max))
         ).any(1)
         for found, is_bad in ((empty, torch.isnan(X).all(1)), (large, is_large)):
             found.append(torch.where(is_bad.any(), at.start + is_bad.to(torch.int8).argmax(), -1))
@@ -326,7 +328,9 @@ def refuse_bad_cells(table: TorchTable) -> None:
         numbers = torch.stack(found)
         if len(bad := numbers[numbers >= 0]):
             row = int(bad[0])
-            refusals.refuse_bad_rows(table.dense(slice(row, row + 1)), range(table.n_columns), row)
+            validation.reject_bad_rows(
+                table.dense(slice(row, row + 1)), range(table.n_columns), row
+            )
 
 
 def scaled_weights(weights: torch.Tensor, bits: int) -> torch.Tensor:

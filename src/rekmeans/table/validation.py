@@ -62,14 +62,14 @@ def read_table(
         named: object = rows
     else:
         rows, named, schema = read_frame(X, frame, schema, fitting=fitting)
-        refuse_empty(rows)
-        refuse_bad_rows(rows, frame.columns if schema is None else schema.feature_names)
+        reject_empty(rows)
+        reject_bad_rows(rows, frame.columns if schema is None else schema.feature_names)
     weights = None if sample_weight is None else read_weights(sample_weight, rows.shape[0])
-    refuse_few_rows(rows.shape[0], k, k_parameter)
+    reject_few_rows(rows.shape[0], k, k_parameter)
     return MemoryTable(rows, weights, read_columns(estimator, named, fitting, schema))
 
 
-def refuse_few_rows(n: int, k: int, k_parameter: str) -> None:
+def reject_few_rows(n: int, k: int, k_parameter: str) -> None:
     """Raise ValueError for a table of fewer rows than clusters."""
     if k > n:
         raise ValueError(
@@ -104,8 +104,8 @@ def read_columns(
 def as_rows(X: object) -> Cells:
     """Return any table as rows of valid numbers, without a comparison of columns."""
     rows, names = _numbers(X)
-    refuse_empty(rows)
-    refuse_bad_rows(rows, names)
+    reject_empty(rows)
+    reject_bad_rows(rows, names)
     return rows
 
 
@@ -127,12 +127,12 @@ def _numbers(X: object) -> tuple[Cells, Sequence[ColumnName]]:
             f"X must be in memory here, got a {type(X).__name__} of Dask: pass X.compute() if it "
             f"fits."
         )
-    refuse_device_array(X)
+    reject_device_array(X)
     if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
         raise TypeError(f"X must be in memory, got a lazy {type(X).__name__}: pass X.collect().")
     if frame is not None:
         return frame_numbers(frame), frame.columns
-    refuse_what_is_no_table(X)
+    reject_what_is_no_table(X)
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(np.float64), np.nan)
     try:
@@ -146,7 +146,7 @@ def _numbers(X: object) -> tuple[Cells, Sequence[ColumnName]]:
 
 def _array(raw: Array) -> tuple[Array, Sequence[ColumnName]]:
     """Return an array as numbers (n, d), and the numbers of its columns."""
-    refuse_array(raw.dtype.kind == "c", str(raw.dtype), raw.shape)
+    reject_array(raw.dtype.kind == "c", str(raw.dtype), raw.shape)
     names = list(range(raw.shape[1]))
     if raw.dtype.isnative and (raw.dtype.kind in "iub" or raw.dtype in (np.float32, np.float64)):
         return raw, names
@@ -157,7 +157,7 @@ def _array(raw: Array) -> tuple[Array, Sequence[ColumnName]]:
     ), names
 
 
-def refuse_array(is_complex: bool, dtype: str, shape: tuple[int, ...]) -> None:
+def reject_array(is_complex: bool, dtype: str, shape: tuple[int, ...]) -> None:
     """Raise ValueError unless an array has real numbers in rows and columns."""
     if is_complex:
         raise ValueError(
@@ -182,7 +182,7 @@ def _sparse(X: sparse.sparray) -> sparse.csr_array:
     return csr_rows(X)
 
 
-def refuse_empty(X: HasShape) -> None:
+def reject_empty(X: HasShape) -> None:
     """Raise ValueError for a table without rows or columns."""
     shape = tuple(X.shape)
     n, d = shape
@@ -196,7 +196,7 @@ def refuse_empty(X: HasShape) -> None:
         )
 
 
-def refuse_bad_rows(X: Cells, names: Sequence[ColumnName], first: int = 0) -> None:
+def reject_bad_rows(X: Cells, names: Sequence[ColumnName], first: int = 0) -> None:
     """Raise ValueError for rows without a value and values that are not finite.
 
     `first` is the number of the first row.
@@ -254,12 +254,12 @@ def read_weights(sample_weight: object, n: int) -> Array:
             f"sample_weight.shape == {weights.shape}, expected {(n,)}: one weight for each row of "
             f"X."
         )
-    refuse_bad_weights(weights)
-    refuse_weight_range(float(weights.max()), float(weights[weights > 0].min(initial=np.inf)))
+    reject_bad_weights(weights)
+    reject_weight_range(float(weights.max()), float(weights[weights > 0].min(initial=np.inf)))
     return weights
 
 
-def refuse_bad_weights(weights: Array) -> None:
+def reject_bad_weights(weights: Array) -> None:
     """Raise ValueError for weights that are negative or not finite."""
     if not np.isfinite(weights).all() or weights.min() < 0:
         bad = weights[~(np.isfinite(weights) & (weights >= 0))][0]
@@ -268,7 +268,7 @@ def refuse_bad_weights(weights: Array) -> None:
         )
 
 
-def refuse_weight_range(largest: float, smallest: float) -> None:
+def reject_weight_range(largest: float, smallest: float) -> None:
     """Raise ValueError if the largest weight is 0, or the smallest positive weight is rounded to 0
     beside it.
     """
@@ -292,7 +292,7 @@ def circle_points(X: object, d: int) -> Array:
     return dense(F)
 
 
-def refuse_many_pairs(n: int, kernel: str) -> None:
+def reject_many_pairs(n: int, kernel: str) -> None:
     """Raise ValueError for kernel means of too many rows: their cost is quadratic."""
     if n > MAX_PAIRED_ROWS:
         raise ValueError(
@@ -309,7 +309,7 @@ def pairwise_table(table: MemoryTable, fitting: bool) -> PairwiseTable:
 
     New rows have 0 there.
     """
-    refuse_table_elsewhere(table, "kernel='precomputed'")
+    reject_table_elsewhere(table, "kernel='precomputed'")
     if table.has_missing():
         raise ValueError(
             "kernel='precomputed' needs all kernel values, X has NaN: fill them, or leave those "
@@ -337,14 +337,14 @@ def _is_symmetric(K: Array, blocks: list[slice]) -> bool:
     return all(np.allclose(K[at], K[:, at].T, rtol=1e-6, atol=tolerance) for at in blocks)
 
 
-def refuse_table_elsewhere(table: Table, who: str) -> None:
+def reject_table_elsewhere(table: Table, who: str) -> None:
     """Raise ValueError for a table whose rows are read in blocks or are on a GPU."""
     if not table.is_in_memory:
         raise ValueError(f"{who} needs all rows at once, X is not in memory: pass a table that is.")
-    refuse_table_on_device(table, who)
+    reject_table_on_device(table, who)
 
 
-def refuse_table_on_device(table: Table, who: str) -> None:
+def reject_table_on_device(table: Table, who: str) -> None:
     """Raise an error for a table whose rows are on a device."""
     if not table.is_on_host:
         raise ValueError(
@@ -353,7 +353,7 @@ def refuse_table_on_device(table: Table, who: str) -> None:
         )
 
 
-def refuse_missing_values(table: Table, who: str, kernel: str = "") -> None:
+def reject_missing_values(table: Table, who: str, kernel: str = "") -> None:
     """Raise ValueError if the table has missing values, which a kernel of this name excludes."""
     if table.has_missing():
         kernel_text = f" with kernel={kernel!r}" if kernel else ""
@@ -363,7 +363,7 @@ def refuse_missing_values(table: Table, who: str, kernel: str = "") -> None:
         )
 
 
-def refuse_missing_coordinates(X: Array, Z: Array, kernel: str, beyond: str) -> None:
+def reject_missing_coordinates(X: Array, Z: Array, kernel: str, beyond: str) -> None:
     """Raise ValueError if scaled rows have missing cells, which the kernel does not support."""
     missing = np.isnan(Z)
     if not missing.any():
@@ -381,7 +381,7 @@ def refuse_missing_coordinates(X: Array, Z: Array, kernel: str, beyond: str) -> 
     )
 
 
-def refuse_wide_shapes(d: int) -> None:
+def reject_wide_shapes(d: int) -> None:
     """Raise ValueError for more columns than a Mahalanobis fit supports."""
     if d > MAX_SHAPE_COLUMNS:
         raise ValueError(
@@ -400,7 +400,7 @@ def is_device_array(X: object) -> bool:
         return True
 
 
-def refuse_device_array(X: object) -> None:
+def reject_device_array(X: object) -> None:
     """Raise an error for an array on a GPU or another device where rows on the host are needed."""
     if is_device_array(X):
         device = str(getattr(X, "device", "a GPU"))
@@ -409,7 +409,7 @@ def refuse_device_array(X: object) -> None:
         )
 
 
-def refuse_what_is_no_table(X: object) -> None:
+def reject_what_is_no_table(X: object) -> None:
     """Raise TypeError for paths, functions and readers where rows in memory are needed."""
     kind = type(X).__name__
     if isinstance(X, str | os.PathLike):
@@ -439,7 +439,7 @@ def refuse_what_is_no_table(X: object) -> None:
         )
 
 
-def refuse_gathering(estimator: BaseEstimator, X: object) -> None:
+def reject_gathering(estimator: BaseEstimator, X: object) -> None:
     """Raise ValueError if scikit-learn's output container would gather the rows of a Dask
     collection.
     """

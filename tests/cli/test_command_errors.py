@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rekmeans import FuzzyCMeans, KernelKMeans, save
-from support.command_line import OUTPUTS, is_refusal
+from support.command_line import OUTPUTS, is_input_error
 from support.model_files import write_bytes
 from support.tables import file_bytes
 
@@ -43,7 +43,7 @@ def test_bad_tables_are_refused_and_earlier_outputs_stay(name, tmp_path, rekmean
     for output in OUTPUTS:
         (out / output).write_bytes(b"earlier " + output.encode())
     before = file_bytes(tmp_path)
-    assert is_refusal(rekmeans("fit", name, "-k", 2, "--out", "out"), *words)
+    assert is_input_error(rekmeans("fit", name, "-k", 2, "--out", "out"), *words)
     assert file_bytes(tmp_path) == before
 
 
@@ -74,7 +74,7 @@ def test_bad_tables_are_refused_and_earlier_outputs_stay(name, tmp_path, rekmean
 )  # fmt: skip
 def test_wrong_usage_is_one_sentence(words, says, wine, tmp_path, rekmeans):
     before = file_bytes(tmp_path)
-    assert is_refusal(rekmeans(*words), says)
+    assert is_input_error(rekmeans(*words), says)
     assert file_bytes(tmp_path) == before
 
 
@@ -94,10 +94,10 @@ def test_bad_models_are_refused(fitted, tmp_path, rekmeans):
     }.items():
         model.write_bytes(data)
         before = file_bytes(tmp_path)
-        assert is_refusal(rekmeans("predict", model, "wine.csv"), "m.safetensors", word)
+        assert is_input_error(rekmeans("predict", model, "wine.csv"), "m.safetensors", word)
         assert file_bytes(tmp_path) == before
-    assert is_refusal(rekmeans("report", model, "wine.csv"), "m.safetensors", word)
-    assert is_refusal(rekmeans("export", model, "--onnx"), "m.safetensors", word)
+    assert is_input_error(rekmeans("report", model, "wine.csv"), "m.safetensors", word)
+    assert is_input_error(rekmeans("export", model, "--onnx"), "m.safetensors", word)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_models_without_a_report_predict_and_raise_one_error(model, word, tmp_pa
     np.savetxt(tmp_path / "t.csv", X, delimiter=",", header="a,b", comments="")
     save(model.fit(X), tmp_path / "m.safetensors")
     assert rekmeans("predict", "m.safetensors", "t.csv").status == 0
-    assert is_refusal(rekmeans("report", "m.safetensors", "t.csv"), word)
+    assert is_input_error(rekmeans("report", "m.safetensors", "t.csv"), word)
 
 
 @pytest.mark.parametrize("limit", [1 << 10, 1 << 12, 1 << 15])
@@ -121,7 +121,7 @@ def test_a_full_disk_leaves_earlier_outputs(limit, fitted, tmp_path, rekmeans):
     before = file_bytes(tmp_path)
     for out in ("wine-rekmeans", "new"):
         answer = rekmeans("fit", "wine.csv", "-k", 2, "--drop", "kind", "--out", out, limit=limit)
-        assert is_refusal(answer, "too large")
+        assert is_input_error(answer, "too large")
         assert file_bytes(tmp_path) == before
     assert not (tmp_path / "new").exists()
 

@@ -19,7 +19,7 @@ from support.model_files import WINE, read_parts, write_parts
 numpy_tensors = pytest.importorskip("safetensors.numpy")
 
 
-def refusal(path):
+def error_message(path):
     """Return the one-line error for a file."""
     with pytest.raises(ValueError, match=r"load|safetensors") as caught:
         load(path)
@@ -152,7 +152,7 @@ def test_a_hostile_header_is_refused(saved_file, tmp_path, change, words):
         change = change(header)
     if isinstance(change.get("parameters"), dict):
         change = change | {"parameters": header["parameters"] | change["parameters"]}
-    assert words in refusal(write_parts(tmp_path / "bad", header | change, arrays))
+    assert words in error_message(write_parts(tmp_path / "bad", header | change, arrays))
 
 
 TEXTS = {
@@ -166,7 +166,7 @@ TEXTS = {
 
 @pytest.mark.parametrize(("text", "words"), TEXTS.values(), ids=TEXTS)
 def test_a_header_of_another_type_is_refused(saved_file, tmp_path, text, words):
-    assert words in refusal(write_parts(tmp_path / "bad", text, read_parts(saved_file)[1]))
+    assert words in error_message(write_parts(tmp_path / "bad", text, read_parts(saved_file)[1]))
 
 
 def with_value(name, value, at=()):
@@ -286,7 +286,7 @@ ARRAYS = {
 @pytest.mark.parametrize(("change", "words"), ARRAYS.values(), ids=ARRAYS)
 def test_hostile_arrays_are_refused(saved_file, tmp_path, change, words):
     header, arrays = read_parts(saved_file)
-    assert words in refusal(write_parts(tmp_path / "bad", header, change(arrays)))
+    assert words in error_message(write_parts(tmp_path / "bad", header, change(arrays)))
 
 
 FOREIGN = {
@@ -304,7 +304,7 @@ FOREIGN = {
 @pytest.mark.parametrize("data", FOREIGN.values(), ids=FOREIGN)
 def test_a_foreign_file_is_refused(data, tmp_path):
     (tmp_path / "bad").write_bytes(data)
-    assert "save" in refusal(tmp_path / "bad")
+    assert "save" in error_message(tmp_path / "bad")
 
 
 def test_every_truncated_file_is_refused(saved_file, tmp_path):
@@ -312,9 +312,9 @@ def test_every_truncated_file_is_refused(saved_file, tmp_path):
     bad = tmp_path / "bad"
     for length in {*range(0, len(data), 37), *range(12), len(data) - 1}:
         bad.write_bytes(data[:length])
-        assert "damaged" in refusal(bad)
+        assert "damaged" in error_message(bad)
     bad.write_bytes(data + b"\0")
-    assert "damaged" in refusal(bad)
+    assert "damaged" in error_message(bad)
 
 
 def test_every_damaged_byte_is_refused(saved_file, tmp_path):
@@ -325,7 +325,7 @@ def test_every_damaged_byte_is_refused(saved_file, tmp_path):
         damaged = bytearray(data)
         damaged[at] ^= 1 << random.integers(8)
         bad.write_bytes(damaged)
-        assert "save" in refusal(bad)
+        assert "save" in error_message(bad)
 
 
 def test_paths_that_are_not_files_keep_their_own_errors(tmp_path):
