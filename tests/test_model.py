@@ -140,7 +140,7 @@ def test_fetching_overwritten_sums_raises():
     first = passes.assign(C)
     passes.assign(passes.update(first.sums, C))
     for late in (first.sums.fetch, lambda: passes.update(first.sums, C)):
-        with pytest.raises(RuntimeError, match="fetch them before the next pass"):
+        with pytest.raises(RuntimeError, match=r"Call fetch\(\) before the next pass"):
             late()
 
 
