@@ -391,7 +391,7 @@ def test_a_full_disk_costs_the_checkpoint_and_not_the_fit(tmp_path, monkeypatch)
         RectifiedEulerKMeans(checkpoint=tmp_path / "c", **parameters).fit(X)
     assert (tmp_path / "c").read_bytes() == earlier
     with pytest.warns(
-        UserWarning, match="no checkpoint could be written .*No space left.*c is as it was"
+        UserWarning, match="checkpoint could not be written .*No space left.*c is unchanged"
     ):
         model = RectifiedEulerKMeans(checkpoint=tmp_path / "c", **parameters).fit(X)
     assert_same_fit(model, RectifiedEulerKMeans(**parameters).fit(X))
@@ -414,7 +414,7 @@ def test_a_damaged_file_is_refused_wherever_it_is_damaged(path):
     damaged = [content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :] for at in positions]
     for bad in [*damaged, b"", content[:30], content[:-1], content + b"x", b"something else"]:
         path.write_bytes(bad)
-        with raises_mentioning(ValueError, "damaged or something else") as caught:
+        with raises_mentioning(ValueError, "damaged or not a checkpoint") as caught:
             RectifiedEulerKMeans(4, random_state=0, checkpoint=path).fit(X)
         assert_one_sentence(caught.value)
         assert path.read_bytes() == bad
@@ -491,12 +491,12 @@ FORGED = {
     ),
     "a best start before the first": (
         lambda progress: progress._replace(best=progress.stages),
-        "do not fit together",
+        "are inconsistent",
     ),
-    "no stages": (lambda progress: progress._replace(stages=()), "do not fit together"),
+    "no stages": (lambda progress: progress._replace(stages=()), "are inconsistent"),
     "a stage twice": (
         lambda progress: progress._replace(stages=progress.stages * 2),
-        "out of order",
+        "in the wrong order",
     ),
     "a stage too many": (with_stage(stage=1), "stage is 1"),
     "too many passes": (
@@ -512,7 +512,7 @@ def test_forged_progress_is_refused(change, words, path):
     before = path.read_bytes()
     forge(path, change)
     assert path.read_bytes() != before
-    with raises_mentioning(ValueError, "damaged or something else", words) as caught:
+    with raises_mentioning(ValueError, "damaged or not a checkpoint", words) as caught:
         RectifiedEulerKMeans(4, random_state=0, checkpoint=path).fit(X)
     assert_one_sentence(caught.value)
     path.write_bytes(before)

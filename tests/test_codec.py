@@ -169,14 +169,14 @@ def test_a_class_that_is_not_listed_is_never_instantiated(codec, name):
         with pytest.raises(ValueError, match=r"no record of this file|malformed|differ in length"):
             codec.from_record({"value": form}, {})
     column = {"records": name, "columns": {"x": {"array": "x"}}}
-    with raises_mentioning(ValueError, "is no record of this file"):
+    with raises_mentioning(ValueError, "is not a record type of this file"):
         codec.from_record({"value": column}, {"x": np.arange(3)})
     assert Bomb.made == 0
 
 
 @pytest.mark.parametrize("name", [None, 1, ["State"], {"a": 1}, True])
 def test_a_name_that_is_no_text_is_refused(name):
-    with raises_mentioning(ValueError, "is no record of this file"):
+    with raises_mentioning(ValueError, "is not a record type of this file"):
         CODEC.from_record({"value": {"record": name, "fields": {}}}, {})
 
 
@@ -184,10 +184,10 @@ def test_each_kind_of_file_has_types_of_its_own():
     scale = range_scale(MemoryTable(np.eye(2), None).column_summary())
     kernel = fitted_state.CODEC.to_record({"value": Linear(scale)})
     assert isinstance(fitted_state.CODEC.from_record(*kernel)["value"], Linear)
-    with raises_mentioning(ValueError, "'Scale' is no record of this file"):
+    with raises_mentioning(ValueError, "'Scale' is not a record type of this file"):
         checkpoint.CODEC.from_record(*kernel)
     plain = {"value": {"record": "BombOfCentroids", "fields": {}}}
-    with raises_mentioning(ValueError, "is no record of this file"):
+    with raises_mentioning(ValueError, "is not a record type of this file"):
         CODEC.from_record(plain, {})
     assert Bomb.made == 0
 
@@ -297,7 +297,7 @@ def test_a_deep_record_is_a_value_error():
 
 
 def test_an_array_of_no_record_is_a_value_error():
-    with raises_mentioning(ValueError, "u is an array of no record"):
+    with raises_mentioning(ValueError, "u is an array that no record uses"):
         CODEC.from_record({name: {"array": name} for name in ARRAYS if name != "u"}, ARRAYS)
 
 

@@ -112,7 +112,7 @@ def entries(**changes):
 
 
 LAYOUTS = {
-    "no table": ([], "not a table"),
+    "no table": ([], "not a JSON object"),
     "metadata of numbers": ({"__metadata__": {"a": 1}}, "metadata is not text"),
     "metadata in a list": ({"__metadata__": [1]}, "metadata is not text"),
     "an entry in a list": ({"one": [1]}, "lacks type, shape and place"),
@@ -122,14 +122,14 @@ LAYOUTS = {
     "an overlap": (entries(data_offsets=[8, 16]), "overlap or leave gaps"),
     "a gap": (entries(data_offsets=[0, 0], shape=[0]), "overlap or leave gaps"),
     "a place outside": (entries(data_offsets=[16, 24]), "overlap or leave gaps"),
-    "a negative place": (entries(data_offsets=[-8, 0]), "no valid place"),
-    "a place that is text": (entries(data_offsets="08"), "no valid place"),
-    "three places": (entries(data_offsets=[0, 4, 8]), "no valid place"),
-    "ends in disorder": (entries(data_offsets=[8, 0]), "another length than its shape"),
+    "a negative place": (entries(data_offsets=[-8, 0]), "no valid position"),
+    "a place that is text": (entries(data_offsets="08"), "no valid position"),
+    "three places": (entries(data_offsets=[0, 4, 8]), "no valid position"),
+    "ends in disorder": (entries(data_offsets=[8, 0]), "a length that does not match its shape"),
     "a truth as a side": (entries(shape=[True]), "no valid shape"),
     "a real side": (entries(shape=[1.0]), "no valid shape"),
     "many sides": (entries(shape=[1] * 9), "no valid shape"),
-    "a giant side": (entries(shape=[2**62]), "another length than its shape"),
+    "a giant side": (entries(shape=[2**62]), "a length that does not match its shape"),
     "nothing of giant sides": (
         entries() | {"three": {"dtype": "F64", "shape": [0, 2**62], "data_offsets": [16, 16]}},
         "cannot be read",
@@ -155,7 +155,7 @@ def test_a_name_twice_is_refused(path):
     length = int.from_bytes(data[:8], "little")
     header = data[8 : 8 + length].replace(b'"F32":', b'"F32": 1, "F32":', 1)
     path.write_bytes(len(header).to_bytes(8, "little") + header + data[8 + length :])
-    with raises_mentioning(DamagedFileError, "names 'F32' twice"):
+    with raises_mentioning(DamagedFileError, "contains 'F32' twice"):
         read_tensor_file(path)
 
 

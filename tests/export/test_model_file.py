@@ -190,8 +190,8 @@ def test_a_model_of_another_answer_version_loads_with_one_warning_and_keeps_it(
     with pytest.warns(UserWarning, match="answer version") as caught:
         model = load(tmp_path / "other")
     assert [str(warning.message) for warning in caught] == [
-        f"the model was fitted by answer version {expected}, this rekmeans has {ANSWER_VERSION}: "
-        "a new fit of the same table may give other bits"
+        f"The model was fitted with answer version {expected}, but this rekmeans has version "
+        f"{ANSWER_VERSION}. A new fit of the same table may give other bits."
     ]
     assert caught[0].filename == __file__
     assert_array_equal(model.predict(WINE), load(saved_file).predict(WINE))
@@ -209,7 +209,7 @@ EARLIER = DATA / "models"
 ANSWERS = dict(np.load(EARLIER / "answers.npz"))
 
 
-@pytest.mark.filterwarnings("ignore:the model was fitted by answer version 1")
+@pytest.mark.filterwarnings("ignore:The model was fitted with answer version 1")
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("name", ["EulerKMeans", "RectifiedEulerKMeans", "EulerMap"])
 def test_a_file_of_an_earlier_version_gives_the_answers_of_its_time(name, version, tmp_path):
@@ -234,8 +234,11 @@ EARLIER_DAMAGE = {
     "an entry too many": (lambda h, a: (h | {"run": "me"}, a), "run must be in the header"),
     "an entry too few": (lambda h, a: (without_entry(h, "beyond"), a), "beyond must be in the"),
     "parameters in a list": (lambda h, a: (h | {"parameters": []}, a), "parameters must be a"),
-    "no unit": (lambda h, a: (h, without_entry(a, "unit")), "no model that can be loaded: 'unit'"),
-    "an array too many": (lambda h, a: (h, a | {"x": np.ones(1)}), "x is an array of no record"),
+    "no unit": (lambda h, a: (h, without_entry(a, "unit")), "no valid model: 'unit'"),
+    "an array too many": (
+        lambda h, a: (h, a | {"x": np.ones(1)}),
+        "x is an array that no record uses",
+    ),
     "centroids off the grid": (
         lambda h, a: (h, a | {"centroids": a["centroids"] * 2}),
         "outside the circles",
@@ -251,7 +254,7 @@ def test_a_damaged_file_of_an_earlier_version_is_refused(change, words, version,
     with pytest.warns(UserWarning, match="answer version 1") if version == 1 else nullcontext():
         load(tmp_path / "same")
     write_without_digest(tmp_path / "bad", *change(*parts))
-    with raises_mentioning(ValueError, "holds no model that can be loaded", words):
+    with raises_mentioning(ValueError, "contains no valid model", words):
         load(tmp_path / "bad")
 
 
