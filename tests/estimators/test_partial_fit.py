@@ -274,7 +274,7 @@ def test_kernels_without_additive_sums_raise(kernel):
 @pytest.mark.parametrize(
     ("change", "X", "words"),
     [
-        ({}, stream_rows(2), "n_clusters=3 needs at least 3 rows"),
+        ({}, stream_rows(2), "n_clusters=3 requires at least 3 rows"),
         ({"half_life": 0}, stream_rows(9), "half_life"),
         ({"half_life": "ten"}, stream_rows(9), "half_life"),
         ({}, lambda: iter([stream_rows(9)]), "partial_fit requires a block in memory"),

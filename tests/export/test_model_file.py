@@ -199,8 +199,8 @@ def test_a_model_of_another_answer_version_loads_with_one_warning_and_keeps_it(
         assert_array_equal(model.history_[name], values)
     save(model, tmp_path / "again")
     assert read_parts(tmp_path / "again")[0]["answer_version"] == version
-    save(model.fit(WINE), tmp_path / "anew")
-    assert read_parts(tmp_path / "anew")[0]["answer_version"] == ANSWER_VERSION
+    save(model.fit(WINE), tmp_path / "again")
+    assert read_parts(tmp_path / "again")[0]["answer_version"] == ANSWER_VERSION
 
 
 # files written by the code of earlier format versions

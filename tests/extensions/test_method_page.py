@@ -59,7 +59,7 @@ def test_a_missing_cell_raises_a_clear_error_with_the_defaults(init):
     table[5, 1] = np.nan
     with pytest.raises(
         ValueError,
-        match="KernelKMeans takes no missing values with kernel='cosine', X contains NaN: fill",
+        match="KernelKMeans with kernel='cosine' does not support missing values",
     ):
         KernelKMeans(K, kernel="cosine", init=init, random_state=0).fit(table)
 

@@ -143,7 +143,7 @@ class NpyBlocks:
             ) from error
         if not isinstance(array, np.memmap):
             raise ValueError(
-                f"{path} must be a .npy file of one array, but it has several. Save each with np.save."
+                f"{path} must be a .npy file of one array, but has several. Save each with np.save."
             )
         is_by_rows = array.ndim == 2 and array.flags.c_contiguous
         rows = ArrayBlocks(array)

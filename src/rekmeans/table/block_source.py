@@ -50,7 +50,7 @@ class BlockSource(Protocol):
         """Return parts that can be read in parallel, or one part if rows must be read in order."""
 
     def keep_blocks(self, room: int) -> None:
-        """Prepare for repeated reads: cache up to `room` bytes of blocks that are slow to decode."""
+        """Prepare for repeated reads: cache up to `room` bytes if decoding is slow."""
 
     def take(self, rows: Array) -> Array | None:
         """Return the rows with these ascending numbers, or None without random access."""
@@ -59,8 +59,8 @@ class BlockSource(Protocol):
 class CalledBlocks:
     """Rows of a function that returns a new iterator over blocks on each call.
 
-    Blocks are arrays or data frames. The columns of data frames are selected by name. `weight` is the name of
-    the column of weights, `only` are the names of the feature columns.
+    Blocks are arrays or data frames. The columns of data frames are selected by name. `weight` is
+    the name of the column of weights, `only` are the names of the feature columns.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class CalledBlocks:
         if names is None and self.first_names is None:
             if (d := block.shape[1]) != self.n_columns:
                 raise ValueError(
-                    f"X must yield blocks of {self.n_columns} columns like the first block, got {d}."
+                    f"X must yield blocks of {self.n_columns} columns like the first, got {d}."
                 )
         elif names is None or self.first_names is None:
             raise ValueError(
@@ -122,8 +122,8 @@ class CalledBlocks:
             if (name in names) + (name in self.first_names) == 1
         ]:
             raise ValueError(
-                f"X must yield blocks with the same columns, but {other[0]!r} is not in all of them. "
-                f"Give every block the same column names."
+                f"X must yield blocks with the same columns, but {other[0]!r} is not in all of "
+                f"them. Give every block the same column names."
             )
 
     def first_row(self) -> TableBlock:
@@ -222,7 +222,7 @@ class WeightedBlocks:
         for X, _ in self.source.blocks(size):
             if at + len(X) > self.n_rows:
                 raise ValueError(
-                    f"sample_weight has {self.n_rows} weights, but X has more rows. Pass one weight "
+                    f"sample_weight has {self.n_rows} weights, but X has more rows. Pass one "
                     f"per row."
                 )
             yield RawBlock(X, self.weights[at : at + len(X)])

@@ -24,8 +24,8 @@ MODULUS = 1 << 64
 def digest_rows(X: Cells | BlockCells, weights: Array | None, first: int = 0) -> int:
     """Return the share of some rows in the digest. Shares are added modulo 2^64.
 
-    The digest is sum_i B^i mix(h_i), with i starting at `first` and h_i = sum_j a_j bits(x_ij) + a bits(w_i). A zero has no
-    bits, so the cost of sparse rows depends on their nonzero cells only.
+    The digest is sum_i B^i mix(h_i) with h_i = sum_j a_j bits(x_ij) + a bits(w_i), where i starts
+    at `first`. A zero has no bits, so the cost of sparse rows depends only on their nonzero cells.
     """
     size = max(1, DIGEST_CELLS // X.shape[1])
     blocks = (slice(at, at + size) for at in range(0, X.shape[0], size))

@@ -191,11 +191,13 @@ def reject_empty(X: HasShape) -> None:
     n, d = shape
     if n == 0:
         raise ValueError(
-            f"X has 0 sample(s) (shape={shape}) while a minimum of 1 is required. Pass at least one row."
+            f"X has 0 sample(s) (shape={shape}) while a minimum of 1 is required. "
+            "Pass at least one row."
         )
     if d == 0:
         raise ValueError(
-            f"X has 0 feature(s) (shape={shape}) while a minimum of 1 is required. Pass at least one column."
+            f"X has 0 feature(s) (shape={shape}) while a minimum of 1 is required. "
+            "Pass at least one column."
         )
 
 
@@ -280,8 +282,8 @@ def reject_weight_range(largest: float, smallest: float) -> None:
     if not integer_weights(np.array([smallest]), largest)[0][0]:
         ratio = largest / smallest
         raise ValueError(
-            f"sample_weight spans a ratio of {ratio:.2g}, but at most 2**31 is supported. Set the smallest to "
-            f"0."
+            f"sample_weight spans a ratio of {ratio:.2g}, but at most 2**31 is supported. "
+            f"Set the smallest weights to 0."
         )
 
 
@@ -314,8 +316,8 @@ def pairwise_table(table: MemoryTable, fitting: bool) -> PairwiseTable:
     reject_table_elsewhere(table, "kernel='precomputed'")
     if table.has_missing():
         raise ValueError(
-            "kernel='precomputed' requires all kernel values, but X has NaN. Fill them, or drop these "
-            "rows."
+            "kernel='precomputed' requires all kernel values, but X has NaN. Fill them, or "
+            "drop these rows."
         )
     if fitting and table.n_rows != table.n_columns:
         raise ValueError(
@@ -363,8 +365,8 @@ def reject_missing_values(table: Table, who: str, kernel: str = "") -> None:
         kernel_text = f" with kernel={kernel!r}" if kernel else ""
         way_out = "use a kernel that supports them" if kernel else "use FuzzyCMeans"
         raise ValueError(
-            f"{who}{kernel_text} does not support missing values, but X contains NaN. Fill them, or "
-            f"{way_out}."
+            f"{who}{kernel_text} does not support missing values, but X contains NaN. Fill them, "
+            f"or {way_out}."
         )
 
 
