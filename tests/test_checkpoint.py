@@ -474,8 +474,8 @@ FORGED = {
         "centroids is a Points, not a OnCircles",
     ),
     "no passes": (with_state(passes=()), "number of passes is 0"),
-    "a negative loss": (with_state(loss=-1), "-1 is no loss"),
-    "a loss that is no number": (with_state(loss=float("nan")), "nan is no loss"),
+    "a negative loss": (with_state(loss=-1), "-1 is not a possible loss"),
+    "a loss that is no number": (with_state(loss=float("nan")), "nan is not a possible loss"),
     "more changes than rows": (
         with_state(passes=(Pass(5, 91, 0, 0.1),)),
         "n_changed is 91, not between 0 and 90",

@@ -100,7 +100,7 @@ def test_every_damaged_byte_and_every_cut_is_refused(tmp_path):
                 continue
             assert not file.has_digest  # its name was damaged, so the reader of the file rejects it
     path.write_bytes(data + b"\0")
-    with raises_mentioning(DamagedFileError, "its arrays take 32 bytes, the file has 33"):
+    with raises_mentioning(DamagedFileError, "its arrays take 32 bytes, but the file has 33"):
         read_tensor_file(path)
 
 
@@ -115,8 +115,8 @@ LAYOUTS = {
     "no table": ([], "not a JSON object"),
     "metadata of numbers": ({"__metadata__": {"a": 1}}, "metadata is not text"),
     "metadata in a list": ({"__metadata__": [1]}, "metadata is not text"),
-    "an entry in a list": ({"one": [1]}, "lacks type, shape and place"),
-    "an entry too many": (entries(run="me"), "lacks type, shape and place"),
+    "an entry in a list": ({"one": [1]}, "no type, shape or position"),
+    "an entry too many": (entries(run="me"), "no type, shape or position"),
     "an unknown type": (entries(dtype="F8"), "unknown type 'F8'"),
     "a type of a number": (entries(dtype=8), "unknown type '8'"),
     "an overlap": (entries(data_offsets=[8, 16]), "overlap or leave gaps"),

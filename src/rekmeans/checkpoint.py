@@ -102,7 +102,7 @@ class FitLimits:
                 raise ValueError(f"a pass took {one.seconds} s")
         self._check_loss(state.loss)
         if state.labels is not None:
-            raise ValueError("it has labels")
+            raise ValueError("it contains labels")
         for name, C in (("centroids", state.centroids), ("candidate", state.candidate)):
             check_like(name, C, self.centroids)
 
@@ -198,7 +198,7 @@ def read_checkpoint(
     if saved != identity:
         name = next(name for name in {**saved, **identity} if saved.get(name) != identity.get(name))
         what = (
-            f"its {name:.40} is {saved.get(name, 'absent'):.100}, this fit has "
+            f"its {name:.40} is {saved.get(name, 'absent'):.100}, but this fit has "
             f"{identity.get(name, 'none')}"
         )
         raise ValueError(

@@ -212,7 +212,7 @@ class _Decoder:
         return _from_limbs(self._array(name))
 
     def _tuple(self, items: Plain) -> tuple[Any, ...]:
-        _expect(isinstance(items, list), "a tuple is not a list")
+        _expect(isinstance(items, list), "a stored tuple is not a list")
         return tuple(self.decode(one) for one in items)
 
     def _table(self, items: Plain) -> dict[str, Any]:

@@ -86,7 +86,7 @@ class Clock:
         if not 0 < self.half_life <= MAX_UNITS or self.half_life % TICKS:
             raise ValueError(f"half_life must be a multiple of {TICKS} ticks, got {self.half_life}")
         if self.position >= self.half_life:
-            raise ValueError(f"position must be before the half-life, got {self.position}")
+            raise ValueError(f"position must be below the half-life, got {self.position}")
 
     @classmethod
     def begin(cls, half_life: float | None, weights: Array | None) -> Clock:
@@ -124,7 +124,7 @@ class Clock:
         if ((units == 0) & (weights > 0)).any():
             raise ValueError(
                 f"sample_weight must be 0 or at least {math.ldexp(0.5, -self.weight_bits):g} in "
-                f"this stream, given the weights of its first block, got "
+                f"this stream, because of the weights in its first block, got "
                 f"{weights[weights > 0].min():g}. Set it to 0."
             )
         return units
@@ -142,7 +142,7 @@ class Clock:
         least = math.ldexp(largest / MAX_HALVINGS, -self.weight_bits)
         raise ValueError(
             f"half_life={half_life:g} must be at least 1/{MAX_HALVINGS} of the weight of each "
-            f"row, here {least:g}. Increase half_life or decrease the weights."
+            f"row (here {least:g}). Increase half_life or decrease the weights."
         )
 
     def pieces(self, units: Array) -> Iterator[Piece]:

@@ -315,7 +315,7 @@ def test_a_half_life_too_short_for_its_rows_raises(weight):
             model.partial_fit(X, sample_weight=weights)
         assert_message_states_fix(caught.value)
         assert not hasattr(model, "stream_")
-    with pytest.raises(ValueError, match=r"half_life=0\.001 .* 0\.015625 in this block"):
+    with pytest.raises(ValueError, match=r"half_life=0\.001 .* \(here 0\.015625\)"):
         RectifiedEulerKMeans(K, half_life=1e-3).partial_fit(X)
 
 

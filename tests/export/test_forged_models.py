@@ -98,7 +98,7 @@ CASES = {
         array("kernel.fitted", lambda v: v[:, :2].copy()),
         "fitted must have 3 columns",
     ),
-    "a row that is not there": ("gram", entry("kernel.counting", 40), "numbers of the 40 fitted"),
+    "a row number out of range": ("gram", entry("kernel.counting", 40), "numbers of the 40 fitted"),
     "a negative row": ("gram", entry("kernel.counting", -1), "numbers of the 40 fitted"),
     "no rows to start from": (
         "gram",
@@ -138,7 +138,7 @@ CASES = {
         entry("kernel.fitted_lengths", -1.0),
         "fitted_lengths must not be negative",
     ),
-    "memberships above 1": ("fuzzy", entry("memberships_", 1.5), "lie between 0 and 1"),
+    "memberships above 1": ("fuzzy", entry("memberships_", 1.5), "be between 0 and 1"),
     "memberships of other clusters": (
         "fuzzy",
         array("memberships_", lambda v: v[:, :2].copy()),
@@ -168,7 +168,7 @@ CASES = {
     ),
     "a node outside the graph": ("gas", entry("graph_.indices", 7), "indices must be < 3"),
     "an edge that is NaN": ("gas", entry("graph_.data", np.nan), "graph_ must not contain NaN"),
-    "a unit too few": ("stack", at("kernel", "fields", "units")({"tuple": [1.0]}), "one for each"),
+    "a missing unit": ("stack", at("kernel", "fields", "units")({"tuple": [1.0]}), "one for each"),
     "a unit of zero": (
         "stack",
         at("kernel", "fields", "units")({"tuple": [1.0, 0.0]}),
@@ -231,7 +231,7 @@ CASES = {
     ),
     "a clock after its half-life": ("stream", at(*CLOCK, "position")(2**60), "position must be be"),
     "a clock before its beginning": ("stream", at(*CLOCK, "position")(-1), "not be negative"),
-    "a half-life that is no tick": (
+    "a half-life between ticks": (
         "stream",
         at(*CLOCK, "half_life")(33),
         "a multiple of 32 ticks",
@@ -271,7 +271,7 @@ CASES = {
         entry("stream_.recent.levels", -1),
         "that are not negative",
     ),
-    "a level too few": (
+    "a missing level": (
         "stream",
         array("stream_.recent.levels", lambda v: v[:-1]),
         "a weight, an epoch and a level each",

@@ -88,7 +88,7 @@ CHANGES = {
     ),
     "a long version": (lambda h: with_inner(h, version=10**4000), "version 1000"),
     "a long answer version": (lambda h: with_inner(h, answer_version=10**4000), "at most 1000000"),
-    "names alike": (
+    "repeated names": (
         lambda h: with_inner(h, feature_names=["a", "b", "a"]),
         "feature_names must be unique",
     ),

@@ -100,7 +100,7 @@ def choose_start(X, k, random_state):
 )
 def test_what_a_file_cannot_hold_is_named_and_replaced_by_the_default(name, value, tmp_path):
     model = RectifiedEulerKMeans(3, **{name: value}).fit(WINE)
-    with pytest.warns(UserWarning, match=f"numbers and text: stored {name}=") as caught:
+    with pytest.warns(UserWarning, match=f"numbers and text. Stored {name}=") as caught:
         save(model, tmp_path / "one")
     assert caught[0].filename == __file__
     same = load(tmp_path / "one")
@@ -231,11 +231,11 @@ def without_entry(header, name):
 
 
 EARLIER_DAMAGE = {
-    "an entry too many": (lambda h, a: (h | {"run": "me"}, a), "run must be in the header"),
-    "an entry too few": (lambda h, a: (without_entry(h, "beyond"), a), "beyond must be in the"),
+    "an extra entry": (lambda h, a: (h | {"run": "me"}, a), "run must be in the header"),
+    "a missing entry": (lambda h, a: (without_entry(h, "beyond"), a), "beyond must be in the"),
     "parameters in a list": (lambda h, a: (h | {"parameters": []}, a), "parameters must be a"),
     "no unit": (lambda h, a: (h, without_entry(a, "unit")), "no valid model: 'unit'"),
-    "an array too many": (
+    "an extra array": (
         lambda h, a: (h, a | {"x": np.ones(1)}),
         "x is an array that no record uses",
     ),

@@ -70,7 +70,10 @@ HEADERS = {
     "a class by its path": ({"estimator": "os.system"}, "got 'os.system'"),
     "a class that is a list": ({"estimator": ["EulerKMeans"]}, "estimator must be one of"),
     "the wrong class": ({"estimator": "EulerMap"}, "parameters must be those of its version"),
-    "a class beside it": ({"estimator": "EulerKMeans", "centroids": None}, "that no record uses"),
+    "a class without centroids": (
+        {"estimator": "EulerKMeans", "centroids": None},
+        "that no record uses",
+    ),
     "an unknown parameter": (
         {"parameters": {"command": "rm"}},
         "parameters must be those of its version; unknown: command",
@@ -89,11 +92,11 @@ HEADERS = {
     "a bad engine": ({"parameters": {"engine": "os"}}, "engine must be one of"),
     "a bad seed": ({"parameters": {"random_state": "x"}}, "random_state must be"),
     "a huge number": ({"parameters": {"tol": 10**400}}, "an integer has 1329 bits"),
-    "alpha that is no number": (kernel(alpha=float("nan")), "alpha must be a finite number"),
+    "alpha that is NaN": (kernel(alpha=float("nan")), "alpha must be a finite number"),
     "alpha that is text": (kernel(alpha="1"), "alpha of Euler is a str"),
     "alpha of zero": (kernel(alpha=0), "alpha must be a finite number"),
-    "another beyond": (kernel(beyond="explode"), "beyond must be one of"),
-    "a field too many": (kernel(command="rm"), "Euler has no field command"),
+    "an unknown beyond": (kernel(beyond="explode"), "beyond must be one of"),
+    "an extra field": (kernel(command="rm"), "Euler has no field command"),
     "no scale": (kernel(scale=None), "scale of Euler is a NoneType"),
     "a unit that is text": (scale(unit="1"), "unit of Scale is a str"),
     "a kernel that is text": ({"kernel": "Euler"}, "is an array that no record uses"),
@@ -118,7 +121,7 @@ HEADERS = {
         "'Popen' is not a record type of this file",
     ),
     "an unknown form": ({"kernel": {"pickle": "gASV"}}, "a value has the unknown form 'pickle'"),
-    "an array that is not there": (kernel(alpha={"array": "x"}), "a record is malformed: 'x'"),
+    "a missing array": (kernel(alpha={"array": "x"}), "a record is malformed: 'x'"),
     "too few names": ({"feature_names": ["a"]}, "feature_names must be 13 strings"),
     "names that are numbers": (
         {"feature_names": list(range(13))},
@@ -126,7 +129,7 @@ HEADERS = {
     ),
     "names that are a table": ({"feature_names": {}}, "feature_names must be a list"),
     "no passes": (attribute("n_iter_", 0), "n_iter_ must be an integer of at least 1"),
-    "more passes than seen": (
+    "more passes than recorded": (
         attribute("n_iter_", 10**6),
         "n_iter_=1000000 requires at least as many history",
     ),
@@ -147,7 +150,7 @@ HEADERS = {
         {"answer_version": [2]},
         "answer_version must be an integer",
     ),
-    "an entry too many": ({"run": "me"}, "the header must be those of its version; unknown: run"),
+    "an extra entry": ({"run": "me"}, "the header must be those of its version; unknown: run"),
 }
 
 
@@ -210,7 +213,7 @@ ARRAYS = {
         lambda a: {k: v for k, v in a.items() if k != "centroids.f"},
         "a record is malformed: 'centroids.f'",
     ),
-    "an array too many": (
+    "an extra array": (
         lambda a: a | {"weights": np.ones(3)},
         "weights is an array that no record uses",
     ),
@@ -302,8 +305,10 @@ FOREIGN = {
     "zip": b"PK\x03\x04" + bytes(200),
     "a header of 2^60 bytes": (2**60).to_bytes(8, "little") + b"{}",
     "a header of -1 bytes": b"\xff" * 8 + b"{}",
-    "someone else's safetensors": numpy_tensors.save({"weight": np.ones(3)}),
-    "someone else's, described": numpy_tensors.save({"weight": np.ones(3)}, {"format": "pt"}),
+    "a safetensors file of another program": numpy_tensors.save({"weight": np.ones(3)}),
+    "a safetensors file of another program, with metadata": numpy_tensors.save(
+        {"weight": np.ones(3)}, {"format": "pt"}
+    ),
 }
 
 

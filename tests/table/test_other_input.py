@@ -79,7 +79,10 @@ def test_readers_of_files(tmp_path):
     )
     assert_rejected((tmp_path / "x.parquet",), TypeError, "a tuple of 1 paths")
     assert_rejected(
-        (block for block in [X]), TypeError, "got a generator", "function that returns a new one"
+        (block for block in [X]),
+        TypeError,
+        "got a generator",
+        "function that returns a new iterator",
     )
     assert_rejected(
         zarr.open_group(tmp_path / "g.zarr", mode="w"), TypeError, "zarr array", "Group"

@@ -87,7 +87,7 @@ class ArrayBlocks:
         return RawBlock(number_rows(np.asarray(self.array[rows])), None)
 
     def keep_blocks(self, room: int) -> None:
-        """Keep nothing: the operating system caches files."""
+        """Do nothing: the operating system caches files."""
 
     def take(self, rows: Array) -> Array | None:
         return (
@@ -189,7 +189,7 @@ class NpyBlocks:
                 yield RawBlock(number_rows(block), None)
 
     def keep_blocks(self, room: int) -> None:
-        """Keep nothing: the operating system caches files."""
+        """Do nothing: the operating system caches files."""
 
     def take(self, rows: Array) -> Array | None:
         return self.array.take(rows)

@@ -50,7 +50,7 @@ class SummaryRows(NamedTuple):
 
     X: Array | sparse.csc_array  # the whole dense table, or a copy of the rows by columns
     numbers: Array | None  # row numbers in X, (n,); None for all rows
-    weights: Array | None = None  # (n,) integers, none of them 0; None for all equal
+    weights: Array | None = None  # (n,) positive integers; None for all equal
     # integer weight of a row of weight 1, or the mean integer weight if weights are not counts
     row_weight: float = 1.0
 

@@ -31,7 +31,7 @@ class TableBlock(Protocol):
 
 @runtime_checkable
 class BlockSource(Protocol):
-    """Rows that can be read from the first to the last, any number of times."""
+    """Rows that can be read in order any number of times."""
 
     @property
     def n_columns(self) -> int: ...

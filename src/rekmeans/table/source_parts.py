@@ -57,7 +57,7 @@ class ColumnCells:
         return self[:].astype(dtype or self.dtype, copy=False)
 
 
-BlockCells: TypeAlias = Array | ColumnCells  # (m, d), row by row or column by column
+BlockCells: TypeAlias = Array | ColumnCells  # (m, d), in row-major or column-major order
 
 
 class RawBlock(NamedTuple):

@@ -63,7 +63,7 @@ def _compressed_fault(X: sparse.csr_array | sparse.csc_array | sparse.bsr_array)
 def _coordinate_fault(X: sparse.coo_array) -> str:
     """Return the problem in the arrays of a COO table, or ''."""
     if len(X.row) != len(X.data) or len(X.col) != len(X.data):
-        return f"{len(X.row)} rows and {len(X.col)} columns for {len(X.data)} values"
+        return f"{len(X.row)} row and {len(X.col)} column indices for {len(X.data)} values"
     return _index_fault(X.row, X.shape[0]) or _index_fault(X.col, X.shape[1])
 
 

@@ -43,7 +43,7 @@ class Block:
     """A block of rows that starts at row `start`."""
 
     start: int
-    X: BlockCells  # in the form of the source
+    X: BlockCells  # as read from the source
     weights: Array | None
     columns: ColumnAttributes
     largest_weight: float | None  # of the whole table
@@ -205,7 +205,7 @@ class StreamTable:
         return self.sample(SUMMARY_ROWS, SUMMARY_SEED).repeat_rows()
 
     def _counting_rows(self) -> MemoryTable:
-        """Return all rows whose weight is not 0, in memory."""
+        """Return all rows with nonzero weight, in memory."""
         table = self.in_memory()
         if table.weights is None:
             return table

@@ -149,7 +149,7 @@ def _scan_source(scan: Scan, weight: str | None, fitted: FittedColumns | None) -
     names = list(scan.types)
     if weight is not None and weight not in scan.types:
         raise ValueError(
-            f"sample_weight={weight!r} must name a column of X; it has {', '.join(names):.80}."
+            f"sample_weight={weight!r} must name a column of X. Pass one of {', '.join(names):.80}."
         )
     if weight is not None and scan.column_types[weight].storage not in ("integer", "number"):
         raise ValueError(

@@ -90,7 +90,9 @@ def read_columns(
     Unless `fitting`, the columns are compared with those of the fit, and the schema of the fit is
     returned.
     """
-    if fitting and schema is None and type(named) is np.ndarray:  # it has no column names
+    if (
+        fitting and schema is None and type(named) is np.ndarray
+    ):  # NumPy arrays have no column names
         return {"n_features_in_": named.shape[1]}
     probe = copy(estimator)  # the estimator must not change if the fit fails later
     validate_data(probe, named, reset=fitting, skip_check_array=True)
@@ -256,8 +258,8 @@ def read_weights(sample_weight: object, n: int) -> Array:
         weights = np.full(n, float(weights))
     if weights.shape != (n,):
         raise ValueError(
-            f"sample_weight.shape == {weights.shape}, expected {(n,)}: one weight for each row of "
-            f"X."
+            f"sample_weight.shape == {weights.shape}, expected {(n,)}. Pass one weight "
+            f"per row of X."
         )
     reject_bad_weights(weights)
     reject_weight_range(float(weights.max()), float(weights[weights > 0].min(initial=np.inf)))
@@ -432,7 +434,7 @@ def reject_what_is_no_table(X: object) -> None:
     if isinstance(X, Iterator):
         raise TypeError(
             f"X must be readable more than once, got a {kind}. Pass a function that returns a "
-            f"new one."
+            f"new iterator."
         )
     if hasattr(X, "__array__"):
         return
