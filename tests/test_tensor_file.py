@@ -113,8 +113,8 @@ def entries(**changes):
 
 LAYOUTS = {
     "no table": ([], "not a JSON object"),
-    "metadata of numbers": ({"__metadata__": {"a": 1}}, "metadata is not text"),
-    "metadata in a list": ({"__metadata__": [1]}, "metadata is not text"),
+    "metadata of numbers": ({"__metadata__": {"a": 1}}, "metadata is not an object of strings"),
+    "metadata in a list": ({"__metadata__": [1]}, "metadata is not an object of strings"),
     "an entry in a list": ({"one": [1]}, "no type, shape or position"),
     "an entry too many": (entries(run="me"), "no type, shape or position"),
     "an unknown type": (entries(dtype="F8"), "unknown type 'F8'"),
@@ -167,7 +167,7 @@ def test_a_truth_value_of_two_is_refused(tmp_path):
 
 
 def test_a_header_that_no_reader_takes_is_not_written(tmp_path):
-    with raises_mentioning(ValueError, f"at most {MAX_HEADER} are read"):
+    with raises_mentioning(ValueError, f"the limit is {MAX_HEADER}"):
         write_tensor_file(tmp_path / "file", {"a": "x" * MAX_HEADER}, {})
     assert list(tmp_path.iterdir()) == []
 

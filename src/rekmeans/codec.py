@@ -256,7 +256,7 @@ class _Decoder:
         hints = _hints(kind)
         for field, value in values.items():
             if not _fits(value, hints.get(field, Any)):
-                raise ValueError(f"{field} of {name} is a {type(value).__name__}")
+                raise ValueError(f"{field} of {name} has type {type(value).__name__}")
         record = kind(**values)
         check = getattr(record, "check_record", None)
         if check is not None:

@@ -236,7 +236,11 @@ CASES = {
         at(*CLOCK, "half_life")(33),
         "a multiple of 32 ticks",
     ),
-    "a half-life of text": ("stream", at(*CLOCK, "half_life")("1"), "half_life of Clock is a str"),
+    "a half-life of text": (
+        "stream",
+        at(*CLOCK, "half_life")("1"),
+        "half_life of Clock has type str",
+    ),
     "weights of many bits": ("stream", at(*CLOCK, "weight_bits")(10**6), "weight_bits must be"),
     "many halvings": ("stream", at(*CLOCK, "n_halvings")(2**62), "n_halvings must be between 0"),
     "cells outside that were not observed": (

@@ -16,6 +16,7 @@ from rekmeans.engines import read_input
 from rekmeans.table.stream_input import find_source
 from support.assertions import (
     assert_message_states_fix,
+    assert_message_states_fix,
     assert_one_sentence,
     raises_mentioning,
 )
@@ -173,7 +174,7 @@ def test_a_container_does_not_gather_the_rows_of_dask():
     model.set_output(transform="pandas")
     with raises_mentioning(ValueError, "would load all rows", "transform='default'") as caught:
         model.transform(rows)
-    assert_one_sentence(caught.value)
+    assert_message_states_fix(caught.value)
     assert isinstance(model.transform(X), pd.DataFrame)
 
 

@@ -16,7 +16,7 @@ from rekmeans.table.base import EXACT_ROWS, SUMMARY_ROWS, numbers_of_rows
 from rekmeans.table.source_parts import RawBlock, SourcePart, prefetch
 from rekmeans.table.stream import StreamTable, block_rows
 from rekmeans.table.stream_input import survey_rows
-from support.assertions import assert_one_sentence, assert_same_fit, raises_mentioning
+from support.assertions import assert_message_states_fix, assert_same_fit, raises_mentioning
 from support.streams import (
     FORMS,
     NAMED,
@@ -289,7 +289,7 @@ def test_frames_of_a_function_have_one_set_of_names():
         for blocks in ([whole, other], [other, whole]):
             with raises_mentioning(ValueError, sentence) as caught:
                 read(lambda blocks=blocks: iter(blocks))
-            assert_one_sentence(caught.value)
+            assert_message_states_fix(caught.value)
 
 
 @pytest.mark.parametrize("form", NAMED, ids=lambda form: form.__name__)

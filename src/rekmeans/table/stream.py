@@ -155,7 +155,8 @@ class StreamTable:
     def _reject_other_length(self, n: int) -> None:
         if n != self.n_rows:
             raise ValueError(
-                f"X must not change while it is read: it had {self.n_rows:,} rows, and now {n:,}."
+                f"X must not change while it is read: it had {self.n_rows:,} rows, and now {n:,}. "
+                f"Repeat the fit."
             )
 
     def dense(self, rows: slice | Array = slice(None)) -> Array:
