@@ -16,7 +16,6 @@ from rekmeans.engines import read_input
 from rekmeans.table.stream_input import find_source
 from support.assertions import (
     assert_message_states_fix,
-    assert_message_states_fix,
     assert_one_sentence,
     raises_mentioning,
 )
