@@ -84,7 +84,7 @@ class Clock:
         if self.half_life is None:
             return
         if not 0 < self.half_life <= MAX_UNITS or self.half_life % TICKS:
-            raise ValueError(f"half_life must be a multiple of {TICKS} ticks, got {self.half_life}")
+            raise ValueError(f"half_life must be a multiple of {TICKS}, got {self.half_life}")
         if self.position >= self.half_life:
             raise ValueError(f"position must be below the half-life, got {self.position}")
 

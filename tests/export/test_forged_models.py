@@ -234,7 +234,7 @@ CASES = {
     "a half-life between ticks": (
         "stream",
         at(*CLOCK, "half_life")(33),
-        "a multiple of 32 ticks",
+        "a multiple of 32",
     ),
     "a half-life of text": (
         "stream",

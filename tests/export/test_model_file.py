@@ -231,8 +231,14 @@ def without_entry(header, name):
 
 
 EARLIER_DAMAGE = {
-    "an extra entry": (lambda h, a: (h | {"run": "me"}, a), "run must be in the header"),
-    "a missing entry": (lambda h, a: (without_entry(h, "beyond"), a), "beyond must be in the"),
+    "an extra entry": (
+        lambda h, a: (h | {"run": "me"}, a),
+        "run is missing from the header or does not belong",
+    ),
+    "a missing entry": (
+        lambda h, a: (without_entry(h, "beyond"), a),
+        "beyond is missing from the header",
+    ),
     "parameters in a list": (lambda h, a: (h | {"parameters": []}, a), "parameters must be a"),
     "no unit": (lambda h, a: (h, without_entry(a, "unit")), "no valid model: 'unit'"),
     "an extra array": (

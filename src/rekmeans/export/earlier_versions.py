@@ -10,7 +10,7 @@ import numpy as np
 from .._grid import Array
 
 EARLIER_VERSIONS = (1, 2)
-FIRST_ANSWER_VERSION = 1  # for files without an entry for it
+FIRST_ANSWER_VERSION = 1  # for files that do not contain one
 FIRST_NAMES = {  # array names in files of version 1
     "centre": "shift",
     "history.objective": "history.inertia",
@@ -45,7 +45,9 @@ def upgrade(
     known = {*SHARED, *(() if is_map else OF_CLUSTERERS)}
     if header.keys() != known:
         other = sorted(header.keys() ^ known)[0]
-        raise ValueError(f"{other:.40} must be in the header of its version, or must not be")
+        raise ValueError(
+            f"{other:.40} is missing from the header or does not belong to its version"
+        )
     if not isinstance(header["parameters"], dict):
         raise ValueError("parameters must be a JSON object")
 

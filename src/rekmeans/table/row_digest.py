@@ -16,7 +16,7 @@ from .source_parts import BlockCells
 BASE = 0x9E3779B97F4A7C15  # 5 modulo 8, so its powers repeat only after 2^62 rows
 FACTOR_SEED = 0  # seed of the random odd factors, one per column
 WEIGHT_FACTOR = np.uint64(0xD6E8FEB86659FD93)
-MIXING_FACTOR = np.uint64(0xFF51AFD7ED558CCD)  # of MurmurHash3
+MIXING_FACTOR = np.uint64(0xFF51AFD7ED558CCD)  # a constant of MurmurHash3
 DIGEST_CELLS = 1 << 16  # cells per block; the block and its copies fit in the cache
 MODULUS = 1 << 64
 

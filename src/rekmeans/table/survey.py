@@ -91,7 +91,7 @@ def survey_block(block: MemoryTable, names: Sequence[ColumnName], first: int = 0
 
 
 def reject_bad_survey(survey: Survey | None) -> Survey:
-    """Return a survey; raise ValueError for no rows or a too large range of weights."""
+    """Return a survey; raise ValueError for no rows or too large a range of weights."""
     if survey is None:
         raise ValueError(
             "X has 0 sample(s) while a minimum of 1 is required. Pass at least one row."
