@@ -247,9 +247,7 @@ def test_a_kernel_supports_missing_values_only_if_it_declares_it(cosine):
             model.fit(table)
     with pytest.raises(ValueError, match=message):
         model.fit(X).predict(table)
-    with pytest.raises(
-        ValueError, match=r"MultipleKernelKMeans with kernel=.* does not support missing values"
-    ):
+    with pytest.raises(ValueError, match="MultipleKernelKMeans does not support missing values"):
         MultipleKernelKMeans(K, kernels=(0.5, ("cosine", 1.0))).fit(table)
 
 

@@ -67,6 +67,6 @@ def test_a_missing_cell_raises_a_clear_error_with_the_defaults(init):
 def test_an_outlier_raises_a_clear_error_with_the_defaults():
     table = np.concatenate([X, [[1e4, 1.0]]])
     model = KernelKMeans(K, kernel="cosine", random_state=0)
-    with pytest.raises(ValueError, match="use beyond='clip'"):
+    with pytest.raises(ValueError, match="Use beyond='clip'"):
         model.fit(table)
     assert np.isfinite(model.set_params(beyond="clip").fit(table).inertia_)
