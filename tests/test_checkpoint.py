@@ -33,7 +33,12 @@ from rekmeans.estimators import _identity
 from rekmeans.kernels.euler import OnCircles
 from rekmeans.model import Assignment, Pass, Points, Stop
 from rekmeans.tensor_file import read_tensor_file
-from support.assertions import assert_one_sentence, assert_same_fit, raises_mentioning
+from support.assertions import (
+    assert_message_states_fix,
+    assert_one_sentence,
+    assert_same_fit,
+    raises_mentioning,
+)
 from support.clusterers import CLUSTERERS
 from support.paths import DATA, ROOT
 
@@ -391,7 +396,7 @@ def test_a_full_disk_costs_the_checkpoint_and_not_the_fit(tmp_path, monkeypatch)
         RectifiedEulerKMeans(checkpoint=tmp_path / "c", **parameters).fit(X)
     assert (tmp_path / "c").read_bytes() == earlier
     with pytest.warns(
-        UserWarning, match="no checkpoint could be written .*No space left.*c is as it was"
+        UserWarning, match="checkpoint could not be written .*No space left.*c is unchanged"
     ):
         model = RectifiedEulerKMeans(checkpoint=tmp_path / "c", **parameters).fit(X)
     assert_same_fit(model, RectifiedEulerKMeans(**parameters).fit(X))
@@ -414,9 +419,9 @@ def test_a_damaged_file_is_refused_wherever_it_is_damaged(path):
     damaged = [content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :] for at in positions]
     for bad in [*damaged, b"", content[:30], content[:-1], content + b"x", b"something else"]:
         path.write_bytes(bad)
-        with raises_mentioning(ValueError, "damaged or something else") as caught:
+        with raises_mentioning(ValueError, "damaged or not a checkpoint") as caught:
             RectifiedEulerKMeans(4, random_state=0, checkpoint=path).fit(X)
-        assert_one_sentence(caught.value)
+        assert_message_states_fix(caught.value)
         assert path.read_bytes() == bad
     path.write_bytes(content)
     RectifiedEulerKMeans(4, random_state=0, checkpoint=path).fit(X)
@@ -474,8 +479,8 @@ FORGED = {
         "centroids is a Points, not a OnCircles",
     ),
     "no passes": (with_state(passes=()), "number of passes is 0"),
-    "a negative loss": (with_state(loss=-1), "-1 is no loss"),
-    "a loss that is no number": (with_state(loss=float("nan")), "nan is no loss"),
+    "a negative loss": (with_state(loss=-1), "-1 is not a possible loss"),
+    "a loss that is no number": (with_state(loss=float("nan")), "nan is not a possible loss"),
     "more changes than rows": (
         with_state(passes=(Pass(5, 91, 0, 0.1),)),
         "n_changed is 91, not between 0 and 90",
@@ -491,12 +496,12 @@ FORGED = {
     ),
     "a best start before the first": (
         lambda progress: progress._replace(best=progress.stages),
-        "do not fit together",
+        "are inconsistent",
     ),
-    "no stages": (lambda progress: progress._replace(stages=()), "do not fit together"),
+    "no stages": (lambda progress: progress._replace(stages=()), "are inconsistent"),
     "a stage twice": (
         lambda progress: progress._replace(stages=progress.stages * 2),
-        "out of order",
+        "in the wrong order",
     ),
     "a stage too many": (with_stage(stage=1), "stage is 1"),
     "too many passes": (
@@ -512,9 +517,9 @@ def test_forged_progress_is_refused(change, words, path):
     before = path.read_bytes()
     forge(path, change)
     assert path.read_bytes() != before
-    with raises_mentioning(ValueError, "damaged or something else", words) as caught:
+    with raises_mentioning(ValueError, "damaged or not a checkpoint", words) as caught:
         RectifiedEulerKMeans(4, random_state=0, checkpoint=path).fit(X)
-    assert_one_sentence(caught.value)
+    assert_message_states_fix(caught.value)
     path.write_bytes(before)
     assert_same_fit(
         RectifiedEulerKMeans(4, random_state=0, checkpoint=path).fit(X),
@@ -526,11 +531,11 @@ def test_a_checkpoint_of_an_earlier_version_is_refused(tmp_path):
     earlier = DATA / "models" / "checkpoint-1"
     shutil.copy(earlier, tmp_path / "c")
     rows = np.nan_to_num(np.load(DATA / "models" / "answers.npz")["X"])
-    with raises_mentioning(ValueError, "earlier version of rekmeans", "remove it") as caught:
+    with raises_mentioning(ValueError, "earlier version of rekmeans", "Remove the file") as caught:
         RectifiedEulerKMeans(3, random_state=0, engine="reference", checkpoint=tmp_path / "c").fit(
             rows
         )
-    assert_one_sentence(caught.value)
+    assert_message_states_fix(caught.value)
     assert (tmp_path / "c").read_bytes() == earlier.read_bytes()
 
 
@@ -539,7 +544,7 @@ def test_a_named_pipe_is_refused_at_once(tmp_path):
     os.mkfifo(tmp_path / "c")
     with raises_mentioning(ValueError, "it is not a regular file") as caught:
         RectifiedEulerKMeans(4, checkpoint=tmp_path / "c").fit(X)
-    assert_one_sentence(caught.value)
+    assert_message_states_fix(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -561,7 +566,7 @@ def test_a_checkpoint_of_another_fit_is_refused(model, rows, words, path):
     content = path.read_bytes()
     with raises_mentioning(ValueError, "belongs to another fit", *words) as caught:
         model.set_params(checkpoint=path).fit(rows)
-    assert_one_sentence(caught.value)
+    assert_message_states_fix(caught.value)
     assert path.read_bytes() == content
 
 

@@ -127,7 +127,7 @@ def test_many_records_of_numbers_take_an_array_for_each_field():
     "value", [object(), {1, 2}, sparse.coo_array(np.eye(2)), 1j, np.array([1j]), np.float16([1])]
 )
 def test_what_a_file_cannot_hold_is_an_error_when_it_is_written(value):
-    with raises_mentioning(TypeError, "a file cannot hold value.x"):
+    with raises_mentioning(TypeError, "a file cannot store value.x"):
         CODEC.to_record({"value": {"x": value}})
 
 
@@ -166,17 +166,19 @@ FOREIGN = ["Bomb", "DataBomb", "tests.test_codec.DataBomb", "Popen", "object", "
 @pytest.mark.parametrize("name", [*FOREIGN, "RectifiedEulerKMeans", "State ", "state", ""])
 def test_a_class_that_is_not_listed_is_never_instantiated(codec, name):
     for form in ({"record": name, "fields": {}}, {"records": name, "columns": {"x": [1]}}):
-        with pytest.raises(ValueError, match=r"no record of this file|malformed|differ in length"):
+        with pytest.raises(
+            ValueError, match=r"not a record type of this file|malformed|differ in length"
+        ):
             codec.from_record({"value": form}, {})
     column = {"records": name, "columns": {"x": {"array": "x"}}}
-    with raises_mentioning(ValueError, "is no record of this file"):
+    with raises_mentioning(ValueError, "is not a record type of this file"):
         codec.from_record({"value": column}, {"x": np.arange(3)})
     assert Bomb.made == 0
 
 
 @pytest.mark.parametrize("name", [None, 1, ["State"], {"a": 1}, True])
 def test_a_name_that_is_no_text_is_refused(name):
-    with raises_mentioning(ValueError, "is no record of this file"):
+    with raises_mentioning(ValueError, "is not a record type of this file"):
         CODEC.from_record({"value": {"record": name, "fields": {}}}, {})
 
 
@@ -184,10 +186,10 @@ def test_each_kind_of_file_has_types_of_its_own():
     scale = range_scale(MemoryTable(np.eye(2), None).column_summary())
     kernel = fitted_state.CODEC.to_record({"value": Linear(scale)})
     assert isinstance(fitted_state.CODEC.from_record(*kernel)["value"], Linear)
-    with raises_mentioning(ValueError, "'Scale' is no record of this file"):
+    with raises_mentioning(ValueError, "'Scale' is not a record type of this file"):
         checkpoint.CODEC.from_record(*kernel)
     plain = {"value": {"record": "BombOfCentroids", "fields": {}}}
-    with raises_mentioning(ValueError, "is no record of this file"):
+    with raises_mentioning(ValueError, "is not a record type of this file"):
         CODEC.from_record(plain, {})
     assert Bomb.made == 0
 
@@ -249,18 +251,18 @@ MALFORMED = {
     "an unknown number": ({"float": "1e5"}, "malformed"),
     "an unknown array": ({"array": "x"}, "malformed"),
     "an array by a list": ({"array": ["i"]}, "malformed"),
-    "a tuple of text": ({"tuple": "abc"}, "a tuple is not a list"),
+    "a tuple of text": ({"tuple": "abc"}, "a stored tuple is not a list"),
     "a table that is a list": ({"table": [1]}, "malformed"),
     "fields in a list": ({"record": "Checked", "fields": [1]}, "malformed"),
     "a field too many": (checked(x=1), "Checked has no field x"),
     "a private field": (checked(__class__="x"), "Checked has no field __class__"),
     "a field too few": ({"record": "Checked", "fields": {}}, "Checked lacks the field count"),
-    "text for a number": (checked(count="1"), "count of Checked is a str"),
-    "a truth for a number": (checked(count=True), "count of Checked is a bool"),
-    "a real number for an integer": (checked(count=1.0), "count of Checked is a float"),
-    "a list for a tuple": (checked(parts=[]), "parts of Checked is a list"),
-    "other parts": (checked(parts={"tuple": [1]}), "parts of Checked is a tuple"),
-    "a number for text": (checked(name=3), "name of Checked is a int"),
+    "text for a number": (checked(count="1"), "count of Checked has type str"),
+    "a truth for a number": (checked(count=True), "count of Checked has type bool"),
+    "a real number for an integer": (checked(count=1.0), "count of Checked has type float"),
+    "a list for a tuple": (checked(parts=[]), "parts of Checked has type list"),
+    "other parts": (checked(parts={"tuple": [1]}), "parts of Checked has type tuple"),
+    "a number for text": (checked(name=3), "name of Checked has type int"),
     "a value against its rule": (checked(count=-1), "count must not be negative"),
     "an endless integer": (1 << 600, "an integer has 601 bits"),
     "columns of two lengths": (
@@ -270,7 +272,7 @@ MALFORMED = {
     "a column that is a number": (PAIRS | {"columns": {"one": 1}}, "malformed"),
     "a column of another type": (
         PAIRS | {"columns": {"one": {"array": "f"}}},
-        "one of Pair is a float",
+        "one of Pair has type float",
     ),
     "no columns": (PAIRS | {"columns": {}}, "columns differ in length"),
     "limbs that are signed": ({"integers": "i"}, "integers are malformed"),
@@ -297,7 +299,7 @@ def test_a_deep_record_is_a_value_error():
 
 
 def test_an_array_of_no_record_is_a_value_error():
-    with raises_mentioning(ValueError, "u is an array of no record"):
+    with raises_mentioning(ValueError, "u is an array that no record uses"):
         CODEC.from_record({name: {"array": name} for name in ARRAYS if name != "u"}, ARRAYS)
 
 

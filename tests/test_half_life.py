@@ -120,7 +120,7 @@ def test_weighted_sums_are_integers_of_any_size():
     ids=["heavy", "light", "long"],
 )
 def test_weights_and_half_lives_out_of_range_raise(half_life, weights):
-    with pytest.raises(ValueError, match=r"in this stream|use None") as caught:
+    with pytest.raises(ValueError, match=r"in this stream|Use None") as caught:
         Clock.begin(half_life, np.ones(3)).units(np.array(weights), 1)
     assert_message_states_fix(caught.value)
 

@@ -100,7 +100,7 @@ def test_every_damaged_byte_and_every_cut_is_refused(tmp_path):
                 continue
             assert not file.has_digest  # its name was damaged, so the reader of the file rejects it
     path.write_bytes(data + b"\0")
-    with raises_mentioning(DamagedFileError, "its arrays take 32 bytes, the file has 33"):
+    with raises_mentioning(DamagedFileError, "its arrays take 32 bytes, but the file has 33"):
         read_tensor_file(path)
 
 
@@ -112,24 +112,24 @@ def entries(**changes):
 
 
 LAYOUTS = {
-    "no table": ([], "not a table"),
-    "metadata of numbers": ({"__metadata__": {"a": 1}}, "metadata is not text"),
-    "metadata in a list": ({"__metadata__": [1]}, "metadata is not text"),
-    "an entry in a list": ({"one": [1]}, "lacks type, shape and place"),
-    "an entry too many": (entries(run="me"), "lacks type, shape and place"),
+    "no table": ([], "not a JSON object"),
+    "metadata of numbers": ({"__metadata__": {"a": 1}}, "metadata is not an object of strings"),
+    "metadata in a list": ({"__metadata__": [1]}, "metadata is not an object of strings"),
+    "an entry in a list": ({"one": [1]}, "no type, shape or position"),
+    "an entry too many": (entries(run="me"), "no type, shape or position"),
     "an unknown type": (entries(dtype="F8"), "unknown type 'F8'"),
     "a type of a number": (entries(dtype=8), "unknown type '8'"),
     "an overlap": (entries(data_offsets=[8, 16]), "overlap or leave gaps"),
     "a gap": (entries(data_offsets=[0, 0], shape=[0]), "overlap or leave gaps"),
     "a place outside": (entries(data_offsets=[16, 24]), "overlap or leave gaps"),
-    "a negative place": (entries(data_offsets=[-8, 0]), "no valid place"),
-    "a place that is text": (entries(data_offsets="08"), "no valid place"),
-    "three places": (entries(data_offsets=[0, 4, 8]), "no valid place"),
-    "ends in disorder": (entries(data_offsets=[8, 0]), "another length than its shape"),
+    "a negative place": (entries(data_offsets=[-8, 0]), "no valid position"),
+    "a place that is text": (entries(data_offsets="08"), "no valid position"),
+    "three places": (entries(data_offsets=[0, 4, 8]), "no valid position"),
+    "ends in disorder": (entries(data_offsets=[8, 0]), "a length that does not match its shape"),
     "a truth as a side": (entries(shape=[True]), "no valid shape"),
     "a real side": (entries(shape=[1.0]), "no valid shape"),
     "many sides": (entries(shape=[1] * 9), "no valid shape"),
-    "a giant side": (entries(shape=[2**62]), "another length than its shape"),
+    "a giant side": (entries(shape=[2**62]), "a length that does not match its shape"),
     "nothing of giant sides": (
         entries() | {"three": {"dtype": "F64", "shape": [0, 2**62], "data_offsets": [16, 16]}},
         "cannot be read",
@@ -155,7 +155,7 @@ def test_a_name_twice_is_refused(path):
     length = int.from_bytes(data[:8], "little")
     header = data[8 : 8 + length].replace(b'"F32":', b'"F32": 1, "F32":', 1)
     path.write_bytes(len(header).to_bytes(8, "little") + header + data[8 + length :])
-    with raises_mentioning(DamagedFileError, "names 'F32' twice"):
+    with raises_mentioning(DamagedFileError, "contains 'F32' twice"):
         read_tensor_file(path)
 
 
@@ -167,7 +167,7 @@ def test_a_truth_value_of_two_is_refused(tmp_path):
 
 
 def test_a_header_that_no_reader_takes_is_not_written(tmp_path):
-    with raises_mentioning(ValueError, f"at most {MAX_HEADER} are read"):
+    with raises_mentioning(ValueError, f"the limit is {MAX_HEADER}"):
         write_tensor_file(tmp_path / "file", {"a": "x" * MAX_HEADER}, {})
     assert list(tmp_path.iterdir()) == []
 

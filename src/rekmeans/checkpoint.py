@@ -1,6 +1,4 @@
-"""Checkpoints: the progress of a fit in one file, written between passes, from which the same fit
-resumes.
-"""
+"""Checkpoints: files with the progress of a fit, written between passes, to resume the fit."""
 
 from __future__ import annotations
 
@@ -22,18 +20,19 @@ from .lloyd import STAGE, Progress, SavedStage
 from .model import ANSWER_VERSION, Centroids, Pass, State, check_like
 from .tensor_file import parse_distinct, read_tensor_file, write_tensor_file
 
-FORMAT = "rekmeans checkpoint"  # the entry of the file's metadata
+FORMAT = "rekmeans checkpoint"  # key in the metadata of the file
 VERSION = 2
-EARLIER_MAGIC = b"rekmeans checkpoint 1\n"  # the beginning of files of version 1
-INTERVAL = 1.0  # seconds between two writes, at least
+EARLIER_MAGIC = b"rekmeans checkpoint 1\n"  # files of version 1 start with it
+INTERVAL = 1.0  # minimum seconds between two writes
 CODEC = Codec((Progress, SavedStage, State, Pass), families=(Centroids,))
 Identity = dict[str, str]
 
 
 @dataclass
 class Checkpoint:
-    """The file of a fit; `progress` is what an interrupted one left in it, `entropy` that of the
-    starts.
+    """The checkpoint file of a fit.
+
+    `progress` is the progress of the interrupted fit, `entropy` the seed entropy of the starts.
     """
 
     path: Path | None
@@ -44,12 +43,12 @@ class Checkpoint:
 
     @property
     def journal(self) -> Checkpoint | None:
-        """What the loop tells of each pass; None where no checkpoint is asked for."""
+        """The checkpoint to which the loop reports each pass, or None if there is no path."""
         return None if self.path is None else self
 
     @property
     def n_starts_begun(self) -> int:
-        """Starts of which no starting centroids are needed any more."""
+        """The number of starts that already have starting centroids."""
         return 0 if self.progress is None else self.progress.start + 1
 
     def record(self, progress: Progress) -> None:
@@ -59,10 +58,10 @@ class Checkpoint:
         try:
             with atomic_write(self.path) as part:
                 write_checkpoint(part, self.identity, self.entropy, progress)
-        except OSError as error:  # a fit of hours is not lost for a full disk
+        except OSError as error:  # a full disk must not end a long fit
             what = (
-                f"no checkpoint could be written ({error}): the fit goes on, "
-                f"{self.path.name} is as it was."
+                f"The checkpoint could not be written ({error}). The fit continues, and "
+                f"{self.path.name} is unchanged."
             )
             warnings.warn(what, stacklevel=caller_stacklevel())
         self.written = time.monotonic()
@@ -76,17 +75,17 @@ class FitLimits:
     n_stages: int
     max_iter: int
     n_rows: int
-    centroids: Any  # an example with as many centroids as the fit has
+    centroids: Any  # an example with the number of centroids of the fit
     has_exact_loss: bool
 
     def check(self, progress: Progress) -> None:
         """Raise ValueError unless this fit could have recorded this progress."""
         _check_range("start", progress.start, self.n_starts - 1)
         if not progress.stages or bool(progress.best) != bool(progress.start):
-            raise ValueError("its starts do not fit together")
+            raise ValueError("its starts are inconsistent")
         for stages in (progress.stages, progress.best):
             if [saved.stage for saved in stages] != sorted({saved.stage for saved in stages}):
-                raise ValueError("its stages are out of order")
+                raise ValueError("its stages are in the wrong order")
             for saved in stages:
                 self._check_stage(saved)
 
@@ -103,17 +102,17 @@ class FitLimits:
                 raise ValueError(f"a pass took {one.seconds} s")
         self._check_loss(state.loss)
         if state.labels is not None:
-            raise ValueError("it has labels")
+            raise ValueError("it contains labels")
         for name, C in (("centroids", state.centroids), ("candidate", state.candidate)):
             check_like(name, C, self.centroids)
 
     def _check_loss(self, loss: Any) -> None:
         if self.has_exact_loss:
             is_valid = isinstance(loss, int) and loss >= 0
-        else:  # it may be negative, as that of a likelihood
+        else:  # a log-likelihood may make it negative
             is_valid = math.isfinite(loss)
         if not is_valid:
-            raise ValueError(f"{loss!r:.40} is no loss of this fit")
+            raise ValueError(f"{loss!r:.40} is not a possible loss of this fit")
 
 
 def _check_range(name: str, value: int, most: int, least: int = 0) -> None:
@@ -128,8 +127,9 @@ def use_checkpoint(
     find_limits: Callable[[], FitLimits],
     entropy: list[int],
 ) -> Iterator[Checkpoint]:
-    """The checkpoint of a fit, with what an interrupted one left; its file goes when the fit ends
-    well.
+    """Open the checkpoint of a fit, with the progress of an interrupted one.
+
+    The file is removed when the fit succeeds.
     """
     if path is None:
         yield Checkpoint(None, {}, entropy)
@@ -145,13 +145,13 @@ def use_checkpoint(
 
 
 class EarlierVersionError(Exception):
-    """A file is a checkpoint of a version that cannot be read."""
+    """Raised for a checkpoint of a version that is no longer supported."""
 
 
 def write_checkpoint(
     path: Path, identity: Identity, entropy: list[int], progress: Progress
 ) -> None:
-    """Write a checkpoint; labels are computed again from the centroids."""
+    """Write a checkpoint without labels, which can be computed from the centroids."""
     stages, best = (
         tuple(one._replace(state=replace(one.state, labels=None)) for one in saved)
         for saved in (progress.stages, progress.best)
@@ -165,8 +165,9 @@ def write_checkpoint(
 def read_checkpoint(
     path: Path, identity: Identity, find_limits: Callable[[], FitLimits]
 ) -> tuple[list[int], Progress]:
-    """Return the entropy and the progress in a file, which must be complete and belong to the fit
-    of this identity.
+    """Return the entropy and the progress in a file.
+
+    Raise ValueError for a damaged file, or one of a fit with another identity.
     """
     try:
         if not path.is_file():
@@ -186,22 +187,22 @@ def read_checkpoint(
     except EarlierVersionError:
         raise ValueError(
             f"checkpoint={str(path)!r} was written by an earlier version of rekmeans, whose fits "
-            f"cannot be resumed: remove it, or name another."
+            f"cannot be resumed. Remove the file, or pass another path."
         ) from None
     except (ValueError, LookupError, TypeError, AttributeError, OSError, MemoryError) as error:
         what = " ".join(str(error).split())
         raise ValueError(
-            f"checkpoint={str(path)!r} must be a file that a fit wrote, this one is damaged or "
-            f"something else ({what:.100}): remove it, or name another."
+            f"checkpoint={str(path)!r} is damaged or not a checkpoint ({what:.100}). Remove the "
+            f"file, or pass another path."
         ) from None
     if saved != identity:
         name = next(name for name in {**saved, **identity} if saved.get(name) != identity.get(name))
         what = (
-            f"its {name:.40} is {saved.get(name, 'absent'):.100}, this fit has "
+            f"its {name:.40} is {saved.get(name, 'absent'):.100}, but this fit has "
             f"{identity.get(name, 'none')}"
         )
         raise ValueError(
-            f"checkpoint={str(path)!r} belongs to another fit: {what}; pass another path."
+            f"checkpoint={str(path)!r} belongs to another fit: {what}. Pass another path."
         )
     return entropy, progress
 
@@ -213,22 +214,22 @@ def _reject_earlier_version(path: Path) -> None:
 
 
 def _parse_header(text: str) -> dict[str, Any]:
-    """Return the header of a checkpoint; its identity is text and its entropy a list."""
+    """Return the header of a checkpoint; raise ValueError if its entries are not valid."""
     try:
         header = parse_distinct(text or "null")
     except RecursionError:
         raise ValueError("its header is nested too deeply") from None
     if not isinstance(header, dict):
-        raise ValueError("it has no header of a checkpoint")
+        raise ValueError("it has no checkpoint header")
     if header.get("version") != VERSION:
         raise ValueError(f"its format has version {header.get('version')!r:.20}, not {VERSION}")
     if header.keys() != {"version", "identity", "entropy", "progress"}:
-        raise ValueError("its header has other entries")
+        raise ValueError("its header has missing or unknown entries")
     identity = header["identity"]
     if not isinstance(identity, dict) or not all(
         isinstance(value, str) for value in identity.values()
     ):
-        raise ValueError("its identity is not text")
+        raise ValueError("its identity is not an object of strings")
     if not isinstance(header["entropy"], list):
         raise ValueError("its entropy is not a list")
     return header
@@ -237,5 +238,5 @@ def _parse_header(text: str) -> dict[str, Any]:
 def _check_word(word: Any) -> int:
     """Return one integer of the seed entropy; raise ValueError unless it has at most 128 bits."""
     if type(word) is not int or not 0 <= word < 1 << 128:
-        raise ValueError("its entropy is not made of integers")
+        raise ValueError("its entropy has values that are not 128-bit unsigned integers")
     return word

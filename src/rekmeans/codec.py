@@ -1,6 +1,4 @@
-"""The codec: records to plain JSON values and named arrays, and back. Checkpoints and model files
-use it.
-"""
+"""Convert records to JSON values and named arrays, and back, for checkpoints and model files."""
 
 from __future__ import annotations
 
@@ -17,8 +15,8 @@ from ._grid import Array
 from .tensor_file import NAMES
 
 OWN_PACKAGE = __name__.split(".")[0]
-LIMB = 32  # bits of an integer in one stored number
-MAX_LIMBS = 16  # limit of an integer; sums have at most eight
+LIMB = 32  # bits per limb of a long integer
+MAX_LIMBS = 16  # maximum limbs of an integer; sums have at most eight
 SPARSE: dict[str, Any] = {"csr_array": sparse.csr_array, "csr_matrix": sparse.csr_matrix}
 NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}  # not representable in JSON
 Plain = Any  # a JSON value
@@ -28,19 +26,19 @@ Plain = Any  # a JSON value
 class Codec:
     """The record types that one kind of file may contain.
 
-    A record is a frozen dataclass or a named tuple. It becomes its type's name and its fields. A
-    name in a file that belongs to no listed type is an error, so that reading a file creates
-    objects of these types only. Fields that a file lacks have their defaults. Values are compared
-    with the type hints of the fields, and with the rules of the record: its method `check_record()`
-    raises ValueError for values that no fit produces.
+    A record is a frozen dataclass or a named tuple. It is stored as the name of its type and its
+    fields. A name of any other type raises an error, so reading a file creates objects of the
+    listed types only. Fields that are missing in a file get their defaults. Values are checked
+    against the type hints of the fields. The method `check_record()` of a record raises ValueError
+    for values that no fit produces.
     """
 
     records: tuple[type, ...] = ()
-    # every subclass of these is a record too, so kernels of other packages need no registration
+    # subclasses of these are records too, so kernels of other packages need no registration
     families: tuple[type, ...] = ()
 
     def to_record(self, values: Mapping[str, Any]) -> tuple[dict[str, Plain], dict[str, Array]]:
-        """Return plain values with the same names, and the arrays that they refer to."""
+        """Return JSON values with the same names, and the arrays that they refer to."""
         encoder = _Encoder(self, {}, {})
         plain = {name: encoder.encode(value, name) for name, value in values.items()}
         return plain, encoder.arrays
@@ -55,11 +53,11 @@ class Codec:
         except (TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
             raise ValueError(f"a record is malformed: {error!s:.80}") from None
         if unused := sorted(arrays.keys() - decoder.used):
-            raise ValueError(f"{unused[0]:.40} is an array of no record")
+            raise ValueError(f"{unused[0]:.40} is an array that no record uses")
         return values
 
     def types(self) -> dict[str, type]:
-        """Return the record types by name, the last defined one if names repeat."""
+        """Return the record types by name. If names repeat, the last definition wins."""
         found = {}
         waiting = list(self.families)
         while waiting:
@@ -69,7 +67,7 @@ class Codec:
         return found | {self.name(kind): kind for kind in self.records}
 
     def name(self, kind: type) -> str:
-        """Return the name of a record type; a member of a family may be one of another package."""
+        """Return the name of a record type. Subclasses of a family may be in other packages."""
         is_own = kind in self.records or kind.__module__.split(".")[0] == OWN_PACKAGE
         return kind.__name__ if is_own else f"{kind.__module__}.{kind.__qualname__}"
 
@@ -85,7 +83,7 @@ class _Encoder:
     names: dict[int, tuple[str, Any]]  # by the id of an array, which is kept alive
 
     def encode(self, value: Any, name: str) -> Plain:
-        """Return the plain form of a value; `name` is that of its arrays."""
+        """Return the JSON form of a value. Its arrays are stored under `name`."""
         if value is None or isinstance(value, bool | str):
             return value
         if isinstance(value, np.generic):
@@ -112,22 +110,22 @@ class _Encoder:
             if columns := self._columns(value, name):
                 return columns
             return {"tuple": [self.encode(one, f"{name}.{i}") for i, one in enumerate(value)]}
-        raise TypeError(f"a file cannot hold {name}, a {type(value).__name__}")
+        raise TypeError(f"a file cannot store {name}, which is a {type(value).__name__}")
 
     def _array(self, values: Array, name: str) -> Plain:
         if values.dtype == object:
             return {"integers": self._store(_to_limbs(values), name)}
         if values.dtype.newbyteorder("<") not in NAMES:
-            raise TypeError(f"a file cannot hold {name}, an array of {values.dtype}")
+            raise TypeError(f"a file cannot store {name}, which is an array of {values.dtype}")
         if values.ndim > 1 and values.flags.f_contiguous and not values.flags.c_contiguous:
             # the memory layout affects the last bit of matrix products
             return {"columns": self._store(values.T, name)}
         return {"array": self._store(values, name)}
 
     def _store(self, values: Array, name: str) -> str:
-        """Return the name of an array; an array shared by several records is stored once."""
+        """Return the name of an array. An array shared by several records is stored once."""
         if id(values) not in self.names:
-            while name in self.arrays:  # keys of a table may contain dots
+            while name in self.arrays:  # keys of a dict may contain dots
                 name += "'"
             self.names[id(values)] = (name, values)
             self.arrays[name] = values
@@ -136,7 +134,7 @@ class _Encoder:
     def _sparse(self, value: Any, name: str) -> Plain:
         kind = type(value).__name__
         if kind not in SPARSE:
-            raise TypeError(f"a file cannot hold {name}, a {kind}")
+            raise TypeError(f"a file cannot store {name}, which is a {kind}")
         parts = {part: getattr(value, part) for part in ("data", "indices", "indptr")}
         return {
             "sparse": kind,
@@ -145,7 +143,7 @@ class _Encoder:
         }
 
     def _columns(self, records: Sequence[Any], name: str) -> Plain:
-        """Return many records of numbers as an array for each field; None for other values."""
+        """Return a list of numeric records as one array per field, or None for other values."""
         kinds = {type(record) for record in records}
         kind = next(iter(kinds), object)
         if len(kinds) != 1 or not self.codec.contains(kind):
@@ -214,7 +212,7 @@ class _Decoder:
         return _from_limbs(self._array(name))
 
     def _tuple(self, items: Plain) -> tuple[Any, ...]:
-        _expect(isinstance(items, list), "a tuple is not a list")
+        _expect(isinstance(items, list), "a stored tuple is not a list")
         return tuple(self.decode(one) for one in items)
 
     def _table(self, items: Plain) -> dict[str, Any]:
@@ -246,10 +244,10 @@ class _Decoder:
         return found
 
     def _make(self, name: Plain, values: dict[str, Any]) -> Any:
-        """Return the record of a listed type with these fields."""
+        """Create a record of a listed type from its fields."""
         kind = self.types.get(name) if isinstance(name, str) else None
         if kind is None or not (is_dataclass(kind) or hasattr(kind, "_fields")):
-            raise ValueError(f"{name!r:.60} is no record of this file")
+            raise ValueError(f"{name!r:.60} is not a record type of this file")
         known = _field_names(kind)
         if unknown := sorted(values.keys() - set(known)):
             raise ValueError(f"{name} has no field {unknown[0]:.40}")
@@ -258,7 +256,7 @@ class _Decoder:
         hints = _hints(kind)
         for field, value in values.items():
             if not _fits(value, hints.get(field, Any)):
-                raise ValueError(f"{field} of {name} is a {type(value).__name__}")
+                raise ValueError(f"{field} of {name} has type {type(value).__name__}")
         record = kind(**values)
         check = getattr(record, "check_record", None)
         if check is not None:
@@ -278,7 +276,7 @@ def _field_names(kind: Any) -> tuple[str, ...]:
 
 
 def _required_fields(kind: Any) -> Iterator[str]:
-    """Yield the fields without a default."""
+    """Yield the names of the fields without a default."""
     if not is_dataclass(kind):
         yield from (name for name in kind._fields if name not in kind._field_defaults)
         return
@@ -292,7 +290,7 @@ def _has_default(field: Field[Any]) -> bool:
 def _hints(kind: type) -> dict[str, Any]:
     try:
         return get_type_hints(kind)
-    except NameError:  # a class inside a function of another package: only `check_record` applies
+    except NameError:  # a local class of another package: only `check_record` applies
         return {}
 
 

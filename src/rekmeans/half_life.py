@@ -1,5 +1,6 @@
-"""Sums that forget: a row's weight halves with every half-life of weight that follows it, by
-integers alone.
+"""Fading sums in integer arithmetic.
+
+The weight of a row halves whenever the rows after it add up to one half-life of weight.
 """
 
 from __future__ import annotations
@@ -13,30 +14,30 @@ import numpy as np
 
 from ._grid import Array, integer_weight_bits
 
-# the largest weight of the first block has so many bits fewer than in a fit: they are the ticks'
+# bits by which the weights of the first block are smaller than in a fit, as room for the ticks
 UNIT_BITS = 12
-HEADROOM = (
-    # times the largest weight of the first block that a later one may have: sums of 2^26 rows stay
-    # in 64 bits
-    64
-)
-TICKS = 32  # of a half-life, between which rows count alike: 2.2 % of their weight
-TICK_BITS = 11  # of the weight at the first tick
-FRACTION_BITS = 32  # added to integer sums, so that many halvings lose no visible precision
-# halving rounds a sum by less than 1: below, the error exceeds the grid of 2^-23
+# limit of later weights as a multiple of the largest one in the first block, so that the sums of
+# 2^26 rows fit into 64 bits
+HEADROOM = 64
+TICKS = 32  # steps per half-life; the weight of a row changes by 2.2 % per step
+TICK_BITS = 11  # the weight at the first tick is 2^11
+FRACTION_BITS = 32  # extra bits of integer sums, so that many halvings lose no visible precision
+# halving changes a sum by less than 1; below this sum, the error exceeds the grid of 2^-23
 LEAST_EXACT = 1 << 24
-LEAST_REAL = 2.0**-990  # below this weight, halved real numbers become subnormal and lose digits
-MAX_UNITS = 1 << 50  # of a half-life, so that its weights add up in 64 bits
+LEAST_REAL = 2.0**-990  # below this weight, halving makes floats subnormal, which loses digits
+MAX_UNITS = 1 << 50  # longest half-life, so that its weights add up in 64 bits
 INT64_BITS = 63
 MAX_WEIGHT_BITS = 1200  # float64 numbers span 2^-1074 to 2^1024
-# of a row's own weight: nothing is felt of the rows before it, and each halving costs a pass
+# maximum number of half-lives in the weight of one row: the rows before it no longer matter, and
+# each halving costs a pass
 MAX_HALVINGS = 64
-REAL_UNIT = 2.0**-32  # of weights in sums that are real numbers
+REAL_UNIT = 2.0**-32  # scale of the weights in floating-point sums
 
 
 def _tick_weights() -> Array:
-    """2^(11 + t/32) of each tick t, rounded: the integer root of a power of two; and 0 at the
-    end.
+    """Return 2^(11 + t/32) for each tick t, rounded, and a final 0.
+
+    The values are integer roots of powers of two, so they are the same on every machine.
     """
     weights = []
     for tick in range(TICKS):
@@ -48,11 +49,11 @@ def _tick_weights() -> Array:
 
 
 TICK_WEIGHTS = _tick_weights()
-TICK_SUMS = np.concatenate([[0], np.cumsum(TICK_WEIGHTS[:-1])])  # weight of the ticks before each
+TICK_SUMS = np.concatenate([[0], np.cumsum(TICK_WEIGHTS[:-1])])  # total weight of the earlier ticks
 
 
 class Piece(NamedTuple):
-    """Rows of a block between two halvings, with the integer weights that they count with."""
+    """The rows of a block between two halvings, and their integer weights."""
 
     rows: slice
     weights: Array  # (m,)
@@ -60,54 +61,54 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True)
 class Clock:
-    """The weight that has gone by since the last halving, in units of 2^-weight_bits, and how many
-    halvings there were.
+    """The weight since the last halving in units of 2^-weight_bits, and the number of halvings.
 
-    A row of weight w takes the time from p to p + w and counts the integral of 2^(11 + tick/32)
-    over it, so that a row of weight 2 is the row twice, and where blocks are cut does not show.
+    A row of weight w covers the interval from p to p + w. Its weight in the sums is the integral of
+    2^(11 + tick/32) over this interval. So a row of weight 2 equals the same row twice, and the
+    result does not depend on the block boundaries.
     """
 
     weight_bits: int
-    half_life: int | None  # units; None: nothing is forgotten
+    half_life: int | None  # units; None: the sums do not fade
     position: int = 0  # units since the last halving
     n_halvings: int = 0
 
     def check_record(self) -> None:
-        """Raise ValueError for a clock that no stream has."""
+        """Raise ValueError for a clock that no stream can have."""
         if not -MAX_WEIGHT_BITS <= self.weight_bits <= MAX_WEIGHT_BITS:
-            raise ValueError(f"weight_bits must be within {MAX_WEIGHT_BITS} of 0")
+            raise ValueError(f"weight_bits must be at most {MAX_WEIGHT_BITS} in magnitude")
         if not 0 <= self.n_halvings < MAX_UNITS:
-            raise ValueError(f"n_halvings must be a count, got {self.n_halvings}")
+            raise ValueError(f"n_halvings must be between 0 and 2^50, got {self.n_halvings}")
         if self.position < 0:
             raise ValueError(f"position must not be negative, got {self.position}")
         if self.half_life is None:
             return
         if not 0 < self.half_life <= MAX_UNITS or self.half_life % TICKS:
-            raise ValueError(f"half_life must be a number of ticks, got {self.half_life}")
+            raise ValueError(f"half_life must be a multiple of {TICKS}, got {self.half_life}")
         if self.position >= self.half_life:
-            raise ValueError(f"position must be before the half-life, got {self.position}")
+            raise ValueError(f"position must be below the half-life, got {self.position}")
 
     @classmethod
     def begin(cls, half_life: float | None, weights: Array | None) -> Clock:
-        """The clock of a stream whose first block has these weights."""
+        """Return the clock of a stream whose first block has these weights."""
         largest = 1.0 if weights is None else float(weights.max())
         bits = integer_weight_bits(largest) - UNIT_BITS
         return cls(bits, None).with_half_life(half_life)
 
     def with_half_life(self, half_life: float | None) -> Clock:
-        """The clock with a half-life of so much weight, rounded to its ticks."""
+        """Return the clock with this half-life, rounded to a multiple of the ticks."""
         if half_life is None:
             return replace(self, half_life=None)
         ticks = max(1.0, float(np.rint(self._to_units(half_life) / TICKS)))
         if ticks * TICKS > MAX_UNITS:
             raise ValueError(
-                f"half_life={half_life:g} is too large beside the weights of the stream: use None."
+                f"half_life={half_life:g} is too large for the weights of the stream. Use None."
             )
         units = int(ticks) * TICKS
         return self if units == self.half_life else replace(self, half_life=units, position=0)
 
     def units(self, weights: Array | None, n: int) -> Array:
-        """The weights of a block's n rows in units, (n,) integers."""
+        """Return the weights of the n rows of a block in units, (n,) integers."""
         if weights is None and self.weight_bits < INT64_BITS:
             return np.full(n, round(math.ldexp(1.0, self.weight_bits)), np.int64)
         weights = np.ones(n) if weights is None else weights
@@ -116,39 +117,38 @@ class Clock:
         if scaled.max() > largest:
             most = math.ldexp(largest, -self.weight_bits)
             raise ValueError(
-                f"sample_weight must be at most {most:g} in this stream, {HEADROOM} times that of "
-                f"its first block; "
-                f"got {weights.max():g}. Start a new stream."
+                f"sample_weight must be at most {most:g} in this stream ({HEADROOM} times the "
+                f"largest weight of its first block), got {weights.max():g}. Start a new stream."
             )
         units = scaled.astype(np.int64)
         if ((units == 0) & (weights > 0)).any():
             raise ValueError(
                 f"sample_weight must be 0 or at least {math.ldexp(0.5, -self.weight_bits):g} in "
-                f"this stream, by its "
-                f"first block; got {weights[weights > 0].min():g}: set it to 0."
+                f"this stream, because of the weights in its first block, got "
+                f"{weights[weights > 0].min():g}. Set it to 0."
             )
         return units
 
     def _to_units(self, weights: Any) -> Any:
-        """Return weights in units, infinite where they overflow."""
+        """Return the weights in units, or infinity if they overflow."""
         with np.errstate(over="ignore"):
             return np.ldexp(weights, self.weight_bits)
 
     def reject_heavy_rows(self, units: Array, half_life: float | None) -> None:
-        """Refuse rows of so many half-lives of weight that no other row would be felt."""
+        """Raise ValueError for a row so heavy that no other row would have an effect."""
         largest = int(units.max(initial=0))
         if self.half_life is None or largest <= MAX_HALVINGS * self.half_life:
             return
         least = math.ldexp(largest / MAX_HALVINGS, -self.weight_bits)
         raise ValueError(
             f"half_life={half_life:g} must be at least 1/{MAX_HALVINGS} of the weight of each "
-            f"row, {least:g} in this "
-            f"block: raise half_life, or lower the weights."
+            f"row (here {least:g}). Increase half_life or decrease the weights."
         )
 
     def pieces(self, units: Array) -> Iterator[Piece]:
-        """A block's rows between halvings, one piece more than there are halvings; a row may be in
-        several.
+        """Yield the rows of a block between halvings, one piece more than there are halvings.
+
+        A row may be in several pieces.
         """
         if self.half_life is None:
             yield Piece(slice(0, len(units)), units)
@@ -167,19 +167,19 @@ class Clock:
             yield Piece(rows, self._weight_up_to(to_high) - self._weight_up_to(from_low))
 
     def _weight_up_to(self, units: Array) -> Array:
-        """The integral of the weight over the first units after a halving."""
+        """Return the integral of the weight over the first units after a halving."""
         tick = (self.half_life or TICKS) // TICKS
         number = units // tick
         return TICK_SUMS[number] * tick + (units - number * tick) * TICK_WEIGHTS[number]
 
     def epochs(self, units: Array) -> Array:
-        """How many halvings there were when each row of a block came, (n,)."""
+        """Return the number of halvings before each row of a block, (n,)."""
         if self.half_life is None:
             return np.zeros(len(units), np.int64)
         return self.n_halvings + (self.position + np.cumsum(units) - units) // self.half_life
 
     def advance(self, units: Array) -> Clock:
-        """The clock after a block."""
+        """Return the clock after a block."""
         position = self.position + int(units.sum())
         if self.half_life is None:
             return replace(self, position=position)
@@ -188,7 +188,7 @@ class Clock:
 
 
 def weighed_sums(sums: Any, weight: int = 1) -> Any:
-    """The sums with each row counting so much more: integers of any length, or real numbers."""
+    """Return the sums times a weight, as integers of any length or floats."""
     exact = weight << FRACTION_BITS
     real = weight * REAL_UNIT
     return sums.map_values(
@@ -197,8 +197,9 @@ def weighed_sums(sums: Any, weight: int = 1) -> Any:
 
 
 def halved_sums(sums: Any) -> Any:
-    """Half of the sums, towards zero; a cluster without mass has none, so that its centroid
-    stays.
+    """Return half of the sums, rounded towards zero.
+
+    The sums of a cluster without mass become zero, so its centroid does not move.
     """
     half = sums.map_values(
         lambda values: (values + (values < 0)) >> 1 if _is_exact(values) else values * 0.5
@@ -208,14 +209,12 @@ def halved_sums(sums: Any) -> Any:
 
 
 def without_faded(sums: Any) -> Any:
-    """Return the sums without coordinates that have faded so far that rounding would move their
-    centroids.
-    """
+    """Drop coordinates whose sums are so small that rounding would move the centroids."""
     return sums.drop_faded(LEAST_EXACT if _is_exact(sums.mass) else LEAST_REAL)
 
 
 def _where_rows(some: Array, values: Any) -> Any:
-    """The rows of an array where `some` is true, 0 in the others; a number is that of all."""
+    """Return an array with 0 in the rows where `some` is false. A number is returned unchanged."""
     return (values.T * some).T if np.ndim(values) else values
 
 

@@ -1,8 +1,7 @@
-"""Safetensors files: eight bytes with the length of a header, the header in JSON, raw little-endian
-arrays.
+"""Read and write safetensors files: header length in eight bytes, JSON header, raw arrays.
 
-Nothing but NumPy is needed, and nothing in a file is executed. The header carries a SHA-256 digest
-of the whole file, computed with zeros in place of the digest.
+Arrays are little-endian. Only NumPy is required, and nothing in a file is executed. The header
+contains a SHA-256 digest of the whole file, computed with zeros in place of the digest.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ import numpy as np
 from ._grid import Array
 from .machine_memory import machine_memory, size_text
 
-# bytes: enough for the names of 200 000 columns; parsing takes less than 500 MB
+# bytes, enough for the names of 200,000 columns; parsing takes less than 500 MB
 MAX_HEADER = 16 << 20
-MAX_DIMENSIONS = 8  # limit of an array; models have at most three
+MAX_DIMENSIONS = 8  # maximum dimensions of an array; models have at most three
 DTYPES: dict[str, np.dtype[Any]] = {
     "F64": np.dtype("<f8"),
     "F32": np.dtype("<f4"),
@@ -40,17 +39,17 @@ DTYPES: dict[str, np.dtype[Any]] = {
 }
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 METADATA = "__metadata__"
-DIGEST = "sha256"  # entry of the metadata
+DIGEST = "sha256"  # key in the metadata
 NO_DIGEST = "0" * 64
 ALIGNMENT = 8  # bytes; alignment of the first array
 
 
 class DamagedFileError(ValueError):
-    """Raised if a file is not a safetensors file or was changed, with the reason."""
+    """Raised if a file is not a safetensors file or was changed. The message is the reason."""
 
 
 class RepeatedNameError(ValueError):
-    """Raised if a JSON object has a name twice."""
+    """Raised if a JSON object repeats a name."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +75,8 @@ class Entry:
 def write_tensor_file(
     path: str | os.PathLike[str], metadata: Mapping[str, str], arrays: Mapping[str, Array]
 ) -> None:
-    """Write arrays and text, with a digest. A header that is too long raises ValueError."""
-    # in descending order of their item sizes, so that each array is aligned
+    """Write arrays, metadata and a digest; raise ValueError if the header is too long."""
+    # in descending order of item size, so that each array is aligned
     ordered = sorted(arrays.items(), key=lambda item: -item[1].dtype.itemsize)
     entries: dict[str, Any] = {METADATA: {DIGEST: NO_DIGEST, **metadata}}
     stored = []
@@ -95,7 +94,7 @@ def write_tensor_file(
     header = json.dumps(entries).encode()
     header += b" " * (-len(header) % ALIGNMENT)
     if len(header) > MAX_HEADER:
-        raise ValueError(f"the header takes {len(header)} bytes, at most {MAX_HEADER} are read")
+        raise ValueError(f"the header takes {len(header)} bytes, but the limit is {MAX_HEADER}")
     header = seal_header(header, [_bytes_of(values) for values in stored])
     with open(path, "wb") as file:
         file.write(len(header).to_bytes(8, "little") + header)
@@ -104,7 +103,7 @@ def write_tensor_file(
 
 
 def seal_header(header: bytes, blocks: Iterable[bytes | memoryview]) -> bytes:
-    """Return the header with the digest of itself and of the arrays in place of zeros."""
+    """Return the header with the digest of header and arrays in place of the zeros."""
     digest = _begin_digest(header)
     for block in blocks:
         digest.update(block)
@@ -112,7 +111,7 @@ def seal_header(header: bytes, blocks: Iterable[bytes | memoryview]) -> bytes:
 
 
 def read_tensor_file(path: str | os.PathLike[str]) -> TensorFile:
-    """Return the content of a regular file; the header is checked before any array is read.
+    """Read a regular file. The header is checked before any array is read.
 
     A file that is damaged raises DamagedFileError. Errors of the operating system are raised
     unchanged.
@@ -130,9 +129,9 @@ def read_tensor_file(path: str | os.PathLike[str]) -> TensorFile:
         for entry in entries:
             values = _empty_array(entry)
             if values.nbytes and file.readinto(_bytes_of(values)) != values.nbytes:
-                raise DamagedFileError("its end is missing")
+                raise DamagedFileError("it is truncated")
             if values.dtype == bool and (values.view(np.uint8) > 1).any():
-                raise DamagedFileError("a truth value is neither 0 nor 1")
+                raise DamagedFileError("a boolean is neither 0 nor 1")
             digest.update(_bytes_of(values))
             arrays[entry.name] = values.astype(values.dtype.newbyteorder("="), copy=False)
     if expected and digest.hexdigest() != expected:
@@ -141,9 +140,9 @@ def read_tensor_file(path: str | os.PathLike[str]) -> TensorFile:
 
 
 def parse_distinct(text: str) -> Any:
-    """Return parsed JSON; an object with a name twice raises RepeatedNameError.
+    """Parse JSON; raise RepeatedNameError if an object repeats a name.
 
-    Parsers differ in which of two values they use.
+    Parsers disagree about which of the two values is used.
     """
     return json.loads(text, object_pairs_hook=_distinct_entries)
 
@@ -152,17 +151,17 @@ def _distinct_entries(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     entries = dict(pairs)
     if len(entries) < len(pairs):
         name = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
-        raise RepeatedNameError(f"its header names {name[:40]!r} twice")
+        raise RepeatedNameError(f"its header contains {name[:40]!r} twice")
     return entries
 
 
 def _begin_digest(header: bytes) -> Any:
-    """Return the digest of the beginning of a file, whose header has zeros for the digest."""
+    """Return the hash of a header with zeros in place of the digest."""
     return hashlib.sha256(len(header).to_bytes(8, "little") + header)
 
 
 def _bytes_of(values: Array) -> memoryview:
-    """Return the memory of a contiguous array."""
+    """Return the bytes of a contiguous array without a copy."""
     return values.reshape(-1).view(np.uint8).data
 
 
@@ -177,7 +176,7 @@ def _read_header(file: IO[bytes], size: int) -> bytes:
 
 
 def _parse_header(data: bytes) -> tuple[dict[str, str], list[Entry]]:
-    """Return the metadata and the entries of the arrays in the order of their positions."""
+    """Return the metadata and the array entries, sorted by position."""
     try:
         header = parse_distinct(data.decode())
     except UnicodeDecodeError:
@@ -186,19 +185,19 @@ def _parse_header(data: bytes) -> tuple[dict[str, str], list[Entry]]:
         what = error if isinstance(error, RepeatedNameError) else "its header is not JSON"
         raise DamagedFileError(str(what)) from None
     if not isinstance(header, dict):
-        raise DamagedFileError("its header is not a table")
+        raise DamagedFileError("its header is not a JSON object")
     metadata = header.pop(METADATA, {})
     if not isinstance(metadata, dict) or not all(
         isinstance(value, str) for value in metadata.values()
     ):
-        raise DamagedFileError("its metadata is not text")
+        raise DamagedFileError("its metadata is not an object of strings")
     entries = [_parse_entry(name, entry) for name, entry in header.items()]
     return metadata, sorted(entries, key=lambda entry: (entry.start, entry.stop))
 
 
 def _parse_entry(name: str, entry: Any) -> Entry:
     if not isinstance(entry, dict) or entry.keys() != {"dtype", "shape", "data_offsets"}:
-        raise DamagedFileError("its header lacks type, shape and place of an array")
+        raise DamagedFileError("its header has no type, shape or position for an array")
     dtype = DTYPES.get(entry["dtype"]) if isinstance(entry["dtype"], str) else None
     if dtype is None:
         raise DamagedFileError(f"{name[:40]!r} has the unknown type {str(entry['dtype'])[:20]!r}")
@@ -206,9 +205,9 @@ def _parse_entry(name: str, entry: Any) -> Entry:
     if not _are_sizes(shape) or len(shape) > MAX_DIMENSIONS:
         raise DamagedFileError(f"{name[:40]!r} has no valid shape")
     if not _are_sizes(offsets) or len(offsets) != 2:
-        raise DamagedFileError(f"{name[:40]!r} has no valid place")
+        raise DamagedFileError(f"{name[:40]!r} has no valid position")
     if offsets[1] - offsets[0] != math.prod(shape) * dtype.itemsize:
-        raise DamagedFileError(f"{name[:40]!r} has another length than its shape")
+        raise DamagedFileError(f"{name[:40]!r} has a length that does not match its shape")
     return Entry(name, dtype, tuple(shape), *offsets)
 
 
@@ -226,15 +225,16 @@ def _are_sizes(values: Any) -> bool:
 
 
 def _check_layout(entries: list[Entry], n_bytes: int) -> None:
-    """Raise an error unless the arrays fill the file, one after the other, and fit into memory."""
+    """Raise an error unless the arrays are contiguous, fill the file and fit into memory."""
     at = 0
     for entry in entries:
         if entry.start != at:
             raise DamagedFileError("its arrays overlap or leave gaps")
         at = entry.stop
     if at != n_bytes:
-        raise DamagedFileError(f"its arrays take {at} bytes, the file has {n_bytes}")
+        raise DamagedFileError(f"its arrays take {at} bytes, but the file has {n_bytes}")
     if n_bytes > machine_memory():
         raise DamagedFileError(
-            f"its arrays take {size_text(n_bytes)}, this machine has {size_text(machine_memory())}"
+            f"its arrays take {size_text(n_bytes)}, but this machine has "
+            f"{size_text(machine_memory())}"
         )

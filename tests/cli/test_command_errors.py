@@ -24,7 +24,7 @@ BAD_TABLES = {
     "twice.csv": (b"a,a\n1,2\n3,4\n", "unique column names"),
     "hollow.csv": (b"a,b\n,\n\n", "no numeric column", "every value is missing"),
     "ids.csv": (b"id\n4\n9\n", "id (an id)", "--keep"),
-    "few.csv": (b"a,b\n1,2\n", "n_clusters=2 needs at least 2 rows"),
+    "few.csv": (b"a,b\n1,2\n", "n_clusters=2 requires at least 2 rows"),
     "junk.parquet": (b"PAR1" * 50, "must be a parquet file"),
     "junk.feather": (b"ARROW1" * 50, "cannot be read as feather"),
     "junk.npy": (b"junk" * 50, "npy"),

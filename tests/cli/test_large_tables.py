@@ -247,7 +247,7 @@ def test_an_array_on_disk_is_read_in_blocks(tmp_path, rekmeans):
 def test_a_checkpoint_is_used_and_goes(wine, tmp_path, rekmeans):
     (tmp_path / "c").write_text("something else")
     assert is_input_error(
-        rekmeans("fit", "wine.csv", "-k", 3, "--checkpoint", "c"), "damaged or something else"
+        rekmeans("fit", "wine.csv", "-k", 3, "--checkpoint", "c"), "damaged or not a checkpoint"
     )
     (tmp_path / "c").unlink()
     assert rekmeans("fit", "wine.csv", "-k", 3, "--checkpoint", "c").status == 0

@@ -357,13 +357,13 @@ def test_soft_euler_fits_of_many_rows_start_from_a_sample():
         (KernelKMeans(K, kernel="rbf", centroids="mean"), ["all rows at once"]),
         (
             KernelKMeans(K, kernel="precomputed", centroids="mean"),
-            ["kernel='precomputed' needs all rows at once"],
+            ["kernel='precomputed' requires all rows at once"],
         ),
         (MultipleKernelKMeans(K), ["all rows at once", "'Stack'"]),
         (SelfOrganizingMap((1, K), kernel="laplace"), ["all rows at once", "'laplace'"]),
         (
             RectifiedEulerKMeans(K, init=lambda X, k, random_state: X[:k]),
-            ["a callable init needs all rows at once"],
+            ["a callable init requires all rows at once"],
         ),
     ],
     ids=["medians", "kernel means", "precomputed", "stack", "map", "callable"],

@@ -379,7 +379,7 @@ def test_fits_that_need_all_rows_raise_an_error():
         ValueError, "engine='dask' supports only a dask.array or a dask.dataframe"
     ):
         RectifiedEulerKMeans(K, engine="dask").fit(X)
-    with raises_mentioning(TypeError, "of Dask", "X.compute()"):
+    with raises_mentioning(TypeError, "a Dask", "X.compute()"):
         EulerMap().fit(collection(X))
 
 

@@ -274,7 +274,7 @@ def test_kernels_without_additive_sums_raise(kernel):
 @pytest.mark.parametrize(
     ("change", "X", "words"),
     [
-        ({}, stream_rows(2), "n_clusters=3 needs at least 3 rows"),
+        ({}, stream_rows(2), "n_clusters=3 requires at least 3 rows"),
         ({"half_life": 0}, stream_rows(9), "half_life"),
         ({"half_life": "ten"}, stream_rows(9), "half_life"),
         ({}, lambda: iter([stream_rows(9)]), "partial_fit requires a block in memory"),
@@ -315,7 +315,7 @@ def test_a_half_life_too_short_for_its_rows_raises(weight):
             model.partial_fit(X, sample_weight=weights)
         assert_message_states_fix(caught.value)
         assert not hasattr(model, "stream_")
-    with pytest.raises(ValueError, match=r"half_life=0\.001 .* 0\.015625 in this block"):
+    with pytest.raises(ValueError, match=r"half_life=0\.001 .* \(here 0\.015625\)"):
         RectifiedEulerKMeans(K, half_life=1e-3).partial_fit(X)
 
 

@@ -98,7 +98,7 @@ CASES = {
         array("kernel.fitted", lambda v: v[:, :2].copy()),
         "fitted must have 3 columns",
     ),
-    "a row that is not there": ("gram", entry("kernel.counting", 40), "numbers of the 40 fitted"),
+    "a row number out of range": ("gram", entry("kernel.counting", 40), "numbers of the 40 fitted"),
     "a negative row": ("gram", entry("kernel.counting", -1), "numbers of the 40 fitted"),
     "no rows to start from": (
         "gram",
@@ -138,7 +138,7 @@ CASES = {
         entry("kernel.fitted_lengths", -1.0),
         "fitted_lengths must not be negative",
     ),
-    "memberships above 1": ("fuzzy", entry("memberships_", 1.5), "lie between 0 and 1"),
+    "memberships above 1": ("fuzzy", entry("memberships_", 1.5), "be between 0 and 1"),
     "memberships of other clusters": (
         "fuzzy",
         array("memberships_", lambda v: v[:, :2].copy()),
@@ -148,12 +148,12 @@ CASES = {
     "another grid": (
         "map",
         at("parameters", "grid")({"tuple": [2, 3]}),
-        "grid=(2, 3) must have a node for each of the 3 centroids",
+        "grid=(2, 3) must have one node per centroid (3)",
     ),
     "a giant grid": (
         "map",
         at("parameters", "grid")({"tuple": [10**9, 10**9]}),
-        "must have a node for each",
+        "must have one node per centroid",
     ),
     "many stages": ("map", at("parameters", "stages")(10**9), "stages must be at most 100000"),
     "an error above 1": (
@@ -167,8 +167,8 @@ CASES = {
         "graph_ must have shape (3, 3)",
     ),
     "a node outside the graph": ("gas", entry("graph_.indices", 7), "indices must be < 3"),
-    "an edge that is NaN": ("gas", entry("graph_.data", np.nan), "graph_ must have no NaN"),
-    "a unit too few": ("stack", at("kernel", "fields", "units")({"tuple": [1.0]}), "one for each"),
+    "an edge that is NaN": ("gas", entry("graph_.data", np.nan), "graph_ must not contain NaN"),
+    "a missing unit": ("stack", at("kernel", "fields", "units")({"tuple": [1.0]}), "one for each"),
     "a unit of zero": (
         "stack",
         at("kernel", "fields", "units")({"tuple": [1.0, 0.0]}),
@@ -231,21 +231,29 @@ CASES = {
     ),
     "a clock after its half-life": ("stream", at(*CLOCK, "position")(2**60), "position must be be"),
     "a clock before its beginning": ("stream", at(*CLOCK, "position")(-1), "not be negative"),
-    "a half-life that is no tick": ("stream", at(*CLOCK, "half_life")(33), "a number of ticks"),
-    "a half-life of text": ("stream", at(*CLOCK, "half_life")("1"), "half_life of Clock is a str"),
+    "a half-life between ticks": (
+        "stream",
+        at(*CLOCK, "half_life")(33),
+        "a multiple of 32",
+    ),
+    "a half-life of text": (
+        "stream",
+        at(*CLOCK, "half_life")("1"),
+        "half_life of Clock has type str",
+    ),
     "weights of many bits": ("stream", at(*CLOCK, "weight_bits")(10**6), "weight_bits must be"),
-    "many halvings": ("stream", at(*CLOCK, "n_halvings")(2**62), "n_halvings must be a count"),
+    "many halvings": ("stream", at(*CLOCK, "n_halvings")(2**62), "n_halvings must be between 0"),
     "cells outside that were not observed": (
         "stream",
         entry("stream_.cells.outside", 99),
-        "must be some of those observed",
+        "exceeds the number observed",
     ),
     "cells of fewer columns": (
         "stream",
         lambda header, arrays: arrays.update(
             {name: arrays[name][:2] for name in arrays if name.startswith("stream_.cells")}
         ),
-        "counted for 3 columns",
+        "cell counts must have 3 columns",
     ),
     "recent rows of fewer columns": (
         "stream",
@@ -255,7 +263,7 @@ CASES = {
     "recent rows that are infinite": (
         "stream",
         entry("stream_.recent.X", np.inf),
-        "recent rows must be at most",
+        "values of recent rows must be at most",
     ),
     "recent rows without weight": (
         "stream",
@@ -265,9 +273,9 @@ CASES = {
     "recent rows of a negative level": (
         "stream",
         entry("stream_.recent.levels", -1),
-        "that are counts",
+        "that are not negative",
     ),
-    "a level too few": (
+    "a missing level": (
         "stream",
         array("stream_.recent.levels", lambda v: v[:-1]),
         "a weight, an epoch and a level each",
@@ -278,7 +286,7 @@ CASES = {
             header["attributes"]["stream_"]["fields"]["recent"]["fields"].update(X=None),
             arrays.pop("stream_.recent.X"),
         ),
-        "recent rows must have cells",
+        "recent rows have no cells",
     ),
 }
 
@@ -291,5 +299,5 @@ def test_a_forged_value_is_refused(name, change, words, files, tmp_path):
     load(tmp_path / "model")
     change(header, arrays)
     write_parts(tmp_path / "model", header, arrays)
-    with raises_mentioning(ValueError, "holds no model that can be loaded", words):
+    with raises_mentioning(ValueError, "contains no valid model", words):
         load(tmp_path / "model")

@@ -70,7 +70,7 @@ CHANGES = {
             '"labels_":',
             f'"{LONG}":{{"dtype":"F64","shape":[0],"data_offsets":[0,0]}},"labels_":',
         ),
-        "is an array of no record",
+        "is an array that no record uses",
     ),
     "a long type": (lambda h: h.replace('"F64"', f'"{LONG}"', 1), "unknown type 'nnn"),
     "a long estimator": (lambda h: with_inner(h, estimator=LONG), "estimator must be one of"),
@@ -84,13 +84,13 @@ CHANGES = {
     ),
     "a long record": (
         lambda h: with_inner(h, kernel={"record": LONG, "fields": {}}),
-        "is no record of this file",
+        "is not a record type of this file",
     ),
     "a long version": (lambda h: with_inner(h, version=10**4000), "version 1000"),
     "a long answer version": (lambda h: with_inner(h, answer_version=10**4000), "at most 1000000"),
-    "names alike": (
+    "repeated names": (
         lambda h: with_inner(h, feature_names=["a", "b", "a"]),
-        "feature_names must differ",
+        "feature_names must be unique",
     ),
     "a negative side": (
         lambda h: h.replace('"shape": [3]', '"shape": [-3]'),
@@ -98,9 +98,9 @@ CHANGES = {
     ),
     "a giant side": (
         lambda h: h.replace('"shape": [3]', f'"shape": [{2**62}]'),
-        "has another length than its shape",
+        "has a length that does not match its shape",
     ),
-    "no entries": (lambda h: "[]", "not a table"),
+    "no entries": (lambda h: "[]", "not a JSON object"),
     "many values": (lambda h: '{"a":[' + "{}," * 6_000_000 + "0]}", "longer than 16 MB"),
 }
 
@@ -138,6 +138,6 @@ def test_infinite_points_are_refused(parts, tmp_path):
 def test_names_that_no_file_may_have_are_refused_when_it_is_written(tmp_path):
     model = RectifiedEulerKMeans(2, random_state=0).fit(ROWS)
     model.feature_names_in_ = np.array(["a", "b", "c" * (9 << 20)], object)
-    with pytest.raises(ValueError, match="names of columns take more than 8 MB"):
+    with pytest.raises(ValueError, match="column names take more than 8 MB"):
         save(model, tmp_path / "m.safetensors")
     assert list(tmp_path.iterdir()) == []

@@ -100,7 +100,7 @@ def choose_start(X, k, random_state):
 )
 def test_what_a_file_cannot_hold_is_named_and_replaced_by_the_default(name, value, tmp_path):
     model = RectifiedEulerKMeans(3, **{name: value}).fit(WINE)
-    with pytest.warns(UserWarning, match=f"numbers and text: stored {name}=") as caught:
+    with pytest.warns(UserWarning, match=f"numbers and text. Stored {name}=") as caught:
         save(model, tmp_path / "one")
     assert caught[0].filename == __file__
     same = load(tmp_path / "one")
@@ -190,8 +190,8 @@ def test_a_model_of_another_answer_version_loads_with_one_warning_and_keeps_it(
     with pytest.warns(UserWarning, match="answer version") as caught:
         model = load(tmp_path / "other")
     assert [str(warning.message) for warning in caught] == [
-        f"the model was fitted by answer version {expected}, this rekmeans has {ANSWER_VERSION}: "
-        "a new fit of the same table may give other bits"
+        f"The model was fitted with answer version {expected}, but this rekmeans has version "
+        f"{ANSWER_VERSION}. A new fit of the same table may give other bits."
     ]
     assert caught[0].filename == __file__
     assert_array_equal(model.predict(WINE), load(saved_file).predict(WINE))
@@ -199,8 +199,8 @@ def test_a_model_of_another_answer_version_loads_with_one_warning_and_keeps_it(
         assert_array_equal(model.history_[name], values)
     save(model, tmp_path / "again")
     assert read_parts(tmp_path / "again")[0]["answer_version"] == version
-    save(model.fit(WINE), tmp_path / "anew")
-    assert read_parts(tmp_path / "anew")[0]["answer_version"] == ANSWER_VERSION
+    save(model.fit(WINE), tmp_path / "again")
+    assert read_parts(tmp_path / "again")[0]["answer_version"] == ANSWER_VERSION
 
 
 # files written by the code of earlier format versions
@@ -209,7 +209,7 @@ EARLIER = DATA / "models"
 ANSWERS = dict(np.load(EARLIER / "answers.npz"))
 
 
-@pytest.mark.filterwarnings("ignore:the model was fitted by answer version 1")
+@pytest.mark.filterwarnings("ignore:The model was fitted with answer version 1")
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("name", ["EulerKMeans", "RectifiedEulerKMeans", "EulerMap"])
 def test_a_file_of_an_earlier_version_gives_the_answers_of_its_time(name, version, tmp_path):
@@ -231,11 +231,20 @@ def without_entry(header, name):
 
 
 EARLIER_DAMAGE = {
-    "an entry too many": (lambda h, a: (h | {"run": "me"}, a), "run must be in the header"),
-    "an entry too few": (lambda h, a: (without_entry(h, "beyond"), a), "beyond must be in the"),
+    "an extra entry": (
+        lambda h, a: (h | {"run": "me"}, a),
+        "run is missing from the header or does not belong",
+    ),
+    "a missing entry": (
+        lambda h, a: (without_entry(h, "beyond"), a),
+        "beyond is missing from the header",
+    ),
     "parameters in a list": (lambda h, a: (h | {"parameters": []}, a), "parameters must be a"),
-    "no unit": (lambda h, a: (h, without_entry(a, "unit")), "no model that can be loaded: 'unit'"),
-    "an array too many": (lambda h, a: (h, a | {"x": np.ones(1)}), "x is an array of no record"),
+    "no unit": (lambda h, a: (h, without_entry(a, "unit")), "no valid model: 'unit'"),
+    "an extra array": (
+        lambda h, a: (h, a | {"x": np.ones(1)}),
+        "x is an array that no record uses",
+    ),
     "centroids off the grid": (
         lambda h, a: (h, a | {"centroids": a["centroids"] * 2}),
         "outside the circles",
@@ -251,7 +260,7 @@ def test_a_damaged_file_of_an_earlier_version_is_refused(change, words, version,
     with pytest.warns(UserWarning, match="answer version 1") if version == 1 else nullcontext():
         load(tmp_path / "same")
     write_without_digest(tmp_path / "bad", *change(*parts))
-    with raises_mentioning(ValueError, "holds no model that can be loaded", words):
+    with raises_mentioning(ValueError, "contains no valid model", words):
         load(tmp_path / "bad")
 
 

@@ -238,14 +238,16 @@ def test_a_subclass_may_declare_the_formula_of_its_parent(monkeypatch):
 def test_a_kernel_supports_missing_values_only_if_it_declares_it(cosine):
     table = X.copy()
     table[3, 1] = np.nan
-    message = "KernelKMeans takes no missing values with kernel='cosine', X contains NaN: fill them"
+    message = (
+        "KernelKMeans with kernel='cosine' does not support missing values, but X contains NaN"
+    )
     for init in ("k-means++", X[:K]):
         model = KernelKMeans(K, kernel="cosine", scale="range", init=init, random_state=0)
         with pytest.raises(ValueError, match=message):
             model.fit(table)
     with pytest.raises(ValueError, match=message):
         model.fit(X).predict(table)
-    with pytest.raises(ValueError, match="MultipleKernelKMeans takes no missing values"):
+    with pytest.raises(ValueError, match="MultipleKernelKMeans does not support missing values"):
         MultipleKernelKMeans(K, kernels=(0.5, ("cosine", 1.0))).fit(table)
 
 
@@ -253,12 +255,12 @@ def test_a_kernel_without_missing_values_does_not_ignore_values(cosine):
     table = np.concatenate([X, [[1e4, 1.0]]])
     message = (
         r"the kernel 'cosine' does not support missing values, and beyond='ignore' makes a value "
-        r"outside the scale missing \(10000 in column 0 of X\): use beyond='clip'"
+        r"outside the scale missing \(10000 in column 0 of X\)\. Use beyond='clip'"
     )
     model = KernelKMeans(K, kernel="cosine", random_state=0)
     with pytest.raises(ValueError, match=message):
         model.fit(table)
     clipped = model.set_params(beyond="clip").fit(table)
     assert np.isfinite(clipped.inertia_)
-    with pytest.raises(ValueError, match="column 1 of X has some: fill them"):
+    with pytest.raises(ValueError, match="column 1 of X has some"):
         Cosine(clipped.scale_, "clip").embed(np.array([[1.0, np.nan]]))

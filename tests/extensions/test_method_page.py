@@ -59,7 +59,7 @@ def test_a_missing_cell_raises_a_clear_error_with_the_defaults(init):
     table[5, 1] = np.nan
     with pytest.raises(
         ValueError,
-        match="KernelKMeans takes no missing values with kernel='cosine', X contains NaN: fill",
+        match="KernelKMeans with kernel='cosine' does not support missing values",
     ):
         KernelKMeans(K, kernel="cosine", init=init, random_state=0).fit(table)
 
@@ -67,6 +67,6 @@ def test_a_missing_cell_raises_a_clear_error_with_the_defaults(init):
 def test_an_outlier_raises_a_clear_error_with_the_defaults():
     table = np.concatenate([X, [[1e4, 1.0]]])
     model = KernelKMeans(K, kernel="cosine", random_state=0)
-    with pytest.raises(ValueError, match="use beyond='clip'"):
+    with pytest.raises(ValueError, match="Use beyond='clip'"):
         model.fit(table)
     assert np.isfinite(model.set_params(beyond="clip").fit(table).inertia_)

@@ -14,7 +14,9 @@ FITTED = (
     "n_iter_",
     "alpha_",
 )
-FIX = re.compile(r"must (be|have) |(: |\. )(add|use|fill|drop|pass|lower|raise|set|select) ", re.I)
+FIX = re.compile(
+    r"must (be|have) |(: |\. )(add|use|fill|drop|pass|lower|raise|set|select|remove|give) ", re.I
+)
 
 
 def raises_mentioning(error, *words):

@@ -38,7 +38,7 @@ def test_damaged_arrays_are_refused_or_are_a_table_still(kind, damage):
         BROKEN[damage](np.random.default_rng(seed), table)
         said = in_child(lambda table=table: answer(table))
         if isinstance(said, str):
-            assert said.endswith((": build it anew.", "use NaN for a missing value.")), said
+            assert said.endswith((". Build it again.", "Use NaN for missing values.")), said
 
 
 @pytest.mark.parametrize("damage", VALID)

@@ -16,7 +16,7 @@ from rekmeans.table.base import EXACT_ROWS, SUMMARY_ROWS, numbers_of_rows
 from rekmeans.table.source_parts import RawBlock, SourcePart, prefetch
 from rekmeans.table.stream import StreamTable, block_rows
 from rekmeans.table.stream_input import survey_rows
-from support.assertions import assert_one_sentence, assert_same_fit, raises_mentioning
+from support.assertions import assert_message_states_fix, assert_same_fit, raises_mentioning
 from support.streams import (
     FORMS,
     NAMED,
@@ -265,9 +265,9 @@ def test_other_input_is_refused_in_a_sentence(tmp_path):
         read(lambda: iter([]))
     with raises_mentioning(ValueError, "blocks of 3 columns", "got 2"):
         read(lambda: iter([X[:5], X[:5, :2]]))
-    with raises_mentioning(ValueError, "999 weights, X more rows"):
+    with raises_mentioning(ValueError, "999 weights, but X has more rows"):
         read(called_arrays(tmp_path, X, None), W[:-1])
-    with raises_mentioning(ValueError, "1001 weights, X 1000 rows"):
+    with raises_mentioning(ValueError, "1001 weights, but X has 1000 rows"):
         read(called_arrays(tmp_path, X, None), np.ones(1001))
     fitted = RectifiedEulerKMeans(3).fit(np.nan_to_num(X)[:, :2])
     with raises_mentioning(ValueError, "X has 3 features", "expecting 2"):
@@ -289,7 +289,7 @@ def test_frames_of_a_function_have_one_set_of_names():
         for blocks in ([whole, other], [other, whole]):
             with raises_mentioning(ValueError, sentence) as caught:
                 read(lambda blocks=blocks: iter(blocks))
-            assert_one_sentence(caught.value)
+            assert_message_states_fix(caught.value)
 
 
 @pytest.mark.parametrize("form", NAMED, ids=lambda form: form.__name__)
@@ -326,7 +326,7 @@ def test_few_rows_of_many_take_few_numbers():
 def test_rows_that_change_between_two_reads_are_refused():
     sizes = iter([1000, 1000, 900])  # the first block is read before the survey
     table = read(lambda: iter([X[: next(sizes)]]))
-    with raises_mentioning(ValueError, "must stay as it is", "1,000 rows", "900"):
+    with raises_mentioning(ValueError, "must not change", "1,000 rows", "900"):
         table.sample(20, 0)
 
 

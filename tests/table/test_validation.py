@@ -184,7 +184,7 @@ WEIGHTS = {
     "too few": (ONES[:5], ["(5,)", "(12,)"]),
     "too many": (np.ones(13), ["(13,)", "(12,)"]),
     "a column": (ONES[:, None], ["(12, 1)", "(12,)"]),
-    "a ratio that no grid holds": (with_weight(1e-12), ["ratio", "1e+12", "2**31"]),
+    "a ratio that is too large": (with_weight(1e-12), ["ratio", "1e+12", "2**31"]),
     "text": (["heavy"] * 12, ["numbers", "heavy"]),
     "a negative number for all": (-1.0, ["negative", "-1.0"]),
 }

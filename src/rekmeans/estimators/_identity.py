@@ -1,6 +1,4 @@
-"""What tells a fit from others when it goes on from a checkpoint, and what its starts are drawn
-with.
-"""
+"""The identity of a fit, which a checkpoint must match, and the random state of its starts."""
 
 from __future__ import annotations
 
@@ -23,31 +21,27 @@ NOT_COMPARED = (
     "half_life",
     "engine",
 )  # the engine itself is compared
-# letters
+# characters
 DIGEST_SHOWN = 16
 LONGEST_VALUE = 100
 
 
 class StartDraws(NamedTuple):
-    """What the starts of a fit are drawn with, and how many of them an interrupted fit has
-    begun.
-    """
+    """The random state of the starts, and how many starts an interrupted fit had begun."""
 
-    random: np.random.RandomState | None  # for a callable init, where the user gives one
+    random: np.random.RandomState | None  # the user's RandomState, for a callable init
     entropy: list[int]
     n_begun: int = 0
 
     def random_state(self) -> np.random.RandomState:
-        """What a callable init draws with: the user's own, or one that a fit that goes on has
-        again.
-        """
+        """Return the user's RandomState, or one that a resumed fit can recreate."""
         if self.random is not None:
             return self.random
         return np.random.RandomState(np.random.MT19937(np.random.SeedSequence(self.entropy)))
 
 
 def fit_identity(estimator: Any, placed: Placement) -> dict[str, str]:
-    """What an interrupted fit and the one that goes on must have in common, as text."""
+    """Return the properties that an interrupted and a resumed fit must share, as text."""
     parameters = {
         name: _value_text(value)
         for name, value in estimator.get_params(deep=False).items()
@@ -69,9 +63,9 @@ def fit_identity(estimator: Any, placed: Placement) -> dict[str, str]:
 
 
 def fit_limits(estimator: Any, placed: Placement) -> FitLimits:
-    """Return the bounds on what a checkpoint of this fit may hold."""
+    """Return the limits on the progress that a checkpoint of this fit may contain."""
     kernel = placed.rows.kernel
-    if kernel.is_pairwise:  # there are no points
+    if kernel.is_pairwise:  # pairwise kernels have no points
         one = placed.rows.rows_as_centroids(np.zeros(1, int))
     else:
         one = kernel.from_points(kernel.scale.middle[None])
@@ -87,9 +81,7 @@ def fit_limits(estimator: Any, placed: Placement) -> FitLimits:
 
 
 def _value_text(value: Any, within: tuple[Any, ...] = ()) -> str:
-    """A parameter as text: numbers by their value, a digest of an array or of what a function
-    does.
-    """
+    """Return a parameter as text: the value of a number, a digest of an array or a function."""
     if callable(value):
         return (
             "itself"
@@ -114,8 +106,9 @@ def _value_text(value: Any, within: tuple[Any, ...] = ()) -> str:
 
 
 def _items_text(value: Any, within: tuple[Any, ...]) -> str:
-    """A list, tuple or dict by its items, because `repr` shortens long arrays in it; else the
-    `repr`.
+    """Return the items of a list, tuple or dict as text; otherwise the `repr`.
+
+    The `repr` of a container would shorten long arrays in it.
     """
     if isinstance(value, list | tuple):
         return f"[{', '.join(_value_text(part, within) for part in value)}]"
@@ -126,9 +119,7 @@ def _items_text(value: Any, within: tuple[Any, ...]) -> str:
 
 
 def _callable_text(value: Any, within: tuple[Any, ...]) -> str:
-    """The name of a function with a digest of its code, its defaults and what it has from
-    outside.
-    """
+    """Return the name of a function, and a digest of its code, defaults and closure."""
     name = str(getattr(value, "__qualname__", type(value).__qualname__))
     if isinstance(value, types.FunctionType):
         cells = [cell.cell_contents for cell in value.__closure__ or ()]
@@ -140,7 +131,7 @@ def _callable_text(value: Any, within: tuple[Any, ...]) -> str:
     elif isinstance(value, functools.partial):
         outside = [value.func, *value.args, *value.keywords.values()]
         texts = [*value.keywords]
-    else:  # a class, or an object that can be called
+    else:  # a class or another callable object
         outside = [] if isinstance(value, type) else list(getattr(value, "__dict__", {}).values())
         texts = [str(getattr(value, "__module__", ""))]
     texts += [_value_text(part, within) for part in outside]
@@ -148,14 +139,14 @@ def _callable_text(value: Any, within: tuple[Any, ...]) -> str:
 
 
 def _code_text(code: types.CodeType) -> str:
-    """What a function does, wherever it is written."""
+    """Return the code of a function as text, without its location."""
     return repr((code.co_code, code.co_names, [_constant_text(part) for part in code.co_consts]))
 
 
 def _constant_text(value: Any) -> str:
     if isinstance(value, types.CodeType):
         return _code_text(value)
-    # sets have no order
+    # the order of a set varies
     return repr(sorted(map(repr, value))) if isinstance(value, frozenset) else repr(value)
 
 

@@ -1,4 +1,4 @@
-"""partial_fit: the sums of each block are added to the fading sums of the earlier blocks."""
+"""Implement partial_fit: add the sums of each block to the fading sums of the earlier ones."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from .base import (
 )
 from .placement import Placement, place_fitted_table, place_table
 
-# The scale is updated if this share of the cells, or of those of one column, is outside it, in
-# addition to the share that it ignored when it was computed.
+# The scale is updated if the share of cells outside it, overall or in one column, exceeds the share
+# at the time of the fit by this much.
 OUTSIDE_SHARE = 0.05
 OUTSIDE_COLUMN = 0.5
-ROWS_CHECKED = 100  # minimum number of rows, in one or more blocks, for a reliable share
-# largest weights at which those of integers, or of real numbers, stay
+ROWS_CHECKED = 100  # minimum number of rows for a reliable share, in one or more blocks
+# maximum weights of integer sums and of float sums
 LARGEST_EXACT = 2.0**31
 LARGEST_REAL = 0.5
-# limit of counts in a file, so that the counts of more blocks fit into 64 bits
+# maximum counts in a file, so that the counts of more blocks fit into 64 bits
 MAX_CELLS = 1 << 60
 
 
@@ -71,7 +71,7 @@ class CellCounts:
 
 @dataclass(frozen=True)
 class Stream:
-    """The state of a stream between two blocks, in addition to the fitted attributes."""
+    """The state of a stream between blocks, in addition to the fitted attributes."""
 
     clock: Clock
     sums: Any = None  # None before the first block
@@ -86,7 +86,7 @@ def check_stream(stream: Stream, model: Model, C: Any) -> None:
     kernel = model.kernel
     d = kernel.scale.n_columns
     if not kernel.is_additive or kernel.statistics:
-        raise ValueError("stream_ needs a kernel whose sums add up")
+        raise ValueError("stream_ requires a kernel with additive sums")
     _parameters.check_int("n_blocks", stream.n_blocks)
     _parameters.check_int("n_rows", stream.n_rows)
     _check_cells(stream.cells, d)
@@ -121,9 +121,9 @@ def _check_cells(cells: CellCounts, d: int) -> None:
     if cells.n_rows < 0 or not observed.dtype.kind == outside.dtype.kind == "i":
         raise ValueError("counts of cells must be integers")
     if not observed.shape == outside.shape in ((), (d,)):
-        raise ValueError(f"cells must be counted for {d} columns")
+        raise ValueError(f"cell counts must have {d} columns")
     if (outside < 0).any() or (outside > observed).any() or (observed > MAX_CELLS).any():
-        raise ValueError("cells outside the scale must be some of those observed")
+        raise ValueError("the number of cells outside the scale exceeds the number observed")
 
 
 def _check_recent_rows(recent: RecentRows, d: int) -> None:
@@ -131,18 +131,18 @@ def _check_recent_rows(recent: RecentRows, d: int) -> None:
     for number in (recent.least_level, recent.n_rows_before):
         _parameters.check_int("recent rows", number, minimum=0)
     if max(recent.least_level, recent.n_rows_before) > MAX_CELLS:
-        raise ValueError("recent rows are numbered too high")
+        raise ValueError("recent rows have row numbers that are too large")
     columns = (recent.weights, recent.epochs, recent.levels)
     n = len(recent.levels)
     if any(values.shape != (n,) for values in columns):
         raise ValueError("recent rows must have a weight, an epoch and a level each")
     if any((values < 0).any() or (values > MAX_CELLS).any() for values in columns[1:]):
-        raise ValueError("recent rows must have epochs and levels that are counts")
+        raise ValueError("recent rows must have epochs and levels that are not negative")
     if any(values.dtype != np.int64 for values in columns[1:]):
         raise ValueError("recent rows must have integer epochs and levels")
     if recent.X is None:
         if n:
-            raise ValueError("recent rows must have cells")
+            raise ValueError("recent rows have no cells")
         return
     if (
         recent.weights.dtype != np.float64
@@ -153,7 +153,7 @@ def _check_recent_rows(recent: RecentRows, d: int) -> None:
     if recent.X.shape != (n, d) or cells.dtype != np.float64:
         raise ValueError(f"recent rows must have {d} columns of float64, got {recent.X.shape}")
     if (np.abs(cells) > LARGEST_VALUE).any():
-        raise ValueError(f"recent rows must be at most {LARGEST_VALUE:g}")
+        raise ValueError(f"values of recent rows must be at most {LARGEST_VALUE:g}")
 
 
 def _is_same_scale(one: Scale, two: Scale) -> bool:
@@ -236,7 +236,7 @@ class PartialFitMixin(Clusterer):
         return self
 
     def _reject_partial_fit(self) -> None:
-        """Raise an error for kernels without additive sums, or if n_clusters has changed."""
+        """Raise ValueError for kernels without additive sums, or if n_clusters has changed."""
         kernel = self._make_kernel(NO_COLUMNS)
         if not kernel.is_additive or kernel.statistics:
             name = kernel.name or type(kernel).__name__
@@ -331,7 +331,7 @@ class PartialFitMixin(Clusterer):
         return self._attributes(placed, fit) | self._centers(placed, fit) | counts
 
     def _centers(self, placed: Placement, fit: Fit) -> dict[str, Any]:
-        """Return the pre-images; a cluster without rows in this block keeps its branch."""
+        """Return the pre-images. A cluster without rows in this block keeps its branch."""
         kernel = placed.model.kernel
         last = getattr(self, "cluster_centers_", None)
         if last is None or not kernel.is_periodic:

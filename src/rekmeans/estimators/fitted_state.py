@@ -52,7 +52,7 @@ ESTIMATORS: dict[str, type] = {
 CODEC = Codec((Scale, Stream, Clock, CellCounts, RecentRows), families=(Kernel, Centroids, Sums))
 OF_ONE_MACHINE = ("checkpoint",)  # parameters that other machines cannot use
 MAX_TEXT = 200  # characters of a parameter or an engine name
-MAX_STAGES = 100_000  # predictions loop over all of them
+MAX_STAGES = 100_000  # predict loops over all stages
 HISTORY = {"inertia": "f", "n_changed": "i", "n_relocated": "i", "seconds": "f"}  # kinds of dtypes
 STAGE_HISTORY = {"stage": "i", "reach": "f"}
 NUMBERS = {"f": "real numbers", "i": "integers"}
@@ -87,8 +87,7 @@ class FittedState:
 def fitted_state(model: Any, *, labels: bool = True, stream: bool = True) -> FittedState:
     """Return the state of a fitted estimator.
 
-    Raise ValueError if its parameters were changed since the fit so that no estimator could be
-    made from the state.
+    Raise ValueError if its parameters were changed after the fit in a way that prevents loading.
     """
     kind = type(model)
     excluded = (() if labels else OF_ROWS) + (() if stream else OF_STREAMS)
@@ -164,7 +163,7 @@ def _check_length_of_history(attributes: Mapping[str, Any]) -> None:
     n = attributes["history_"]["n_changed"].size
     n_iter = attributes["n_iter_"]
     if n_iter > n:
-        raise ValueError(f"n_iter_={n_iter} needs a history as long, got {n} entries")
+        raise ValueError(f"n_iter_={n_iter} requires at least as many history entries, got {n}")
 
 
 def _feature_names(state: FittedState) -> dict[str, Any]:
@@ -173,9 +172,9 @@ def _feature_names(state: FittedState) -> dict[str, Any]:
     if names is None:
         return {}
     if len(names) != d or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"feature_names must be {d} texts")
+        raise ValueError(f"feature_names must be {d} strings")
     if len(set(names)) < d:
-        raise ValueError("feature_names must differ")
+        raise ValueError("feature_names must be unique")
     return {"feature_names_in_": np.array(names, dtype=object)}
 
 
@@ -188,9 +187,7 @@ def default_parameters(kind: type) -> dict[str, Any]:
 
 
 def _plain_parameters(model: Any) -> dict[str, Any]:
-    """Return the parameters as numbers, text and arrays; others as their defaults, with a
-    warning.
-    """
+    """Return the parameters that can be stored. Replace others by their defaults and warn."""
     model._check_parameters()
     given = model.get_params(deep=False)
     defaults = default_parameters(type(model))
@@ -203,7 +200,7 @@ def _plain_parameters(model: Any) -> dict[str, Any]:
     if lost:
         kept = ", ".join(f"{name}={defaults[name]!r}" for name in lost)
         warnings.warn(
-            f"a file holds only numbers and text: stored {kept} instead of what the model has.",
+            f"A file can only store numbers and text. Stored {kept} instead of the parameters.",
             stacklevel=caller_stacklevel(),
         )
     return {
@@ -235,7 +232,7 @@ def _plain_value(value: Any) -> Any:
 def _make_estimator(kind: Any, parameters: Mapping[str, Any]) -> Any:
     """Return an unfitted estimator whose parameters were checked.
 
-    The kernel has the record of the scale, whose name may not be registered on this machine.
+    The kernel contains the scale, because its name may not be registered on this machine.
     """
     for name, value in parameters.items():
         if not _is_plain(value) or _longest_text(value) > MAX_TEXT:
@@ -261,19 +258,19 @@ def _longest_text(value: Any) -> int:
 
 
 def _check_kernel(model: Any, kernel: Any, d: int) -> None:
-    """Raise ValueError unless the kernel is of the kind that the parameters name."""
+    """Raise ValueError unless the kernel is of the type that the parameters select."""
     if not hasattr(kernel, "scale"):
         raise ValueError(f"the kernel is a {type(kernel).__name__}")
     kernel.check_record()
     expected = model._make_kernel(kernel.scale)
     if _kinds(kernel) != _kinds(expected):
         raise ValueError(
-            f"its parameters name the kernel {_kinds(expected)}, but it was fitted with "
-            f"{_kinds(kernel)}; set the parameters of the fit"
+            f"its parameters select the kernel {_kinds(expected)}, but it was fitted with "
+            f"{_kinds(kernel)}. Restore the parameters of the fit"
         )
     n = kernel.scale.n_columns - kernel.is_pairwise  # the last column is k(x, x)
     if not 1 <= n == d:
-        raise ValueError(f"the scale has {n} columns, the model {d}")
+        raise ValueError(f"the scale has {n} columns, but the model has {d}")
 
 
 def _kinds(kernel: Any) -> str:
@@ -322,7 +319,7 @@ def _check_array(name: str, values: Array, kind: str, shape: tuple[int, ...] | N
     if shape is not None and values.shape != shape:
         raise ValueError(f"{name} must have shape {shape}, got {values.shape}")
     if kind == "f" and np.isnan(values).any():
-        raise ValueError(f"{name} must have no NaN")
+        raise ValueError(f"{name} must not contain NaN")
 
 
 def _check_points(name: str, values: Any, shape: tuple[int, ...]) -> None:
@@ -347,17 +344,17 @@ def _check_middle(values: Any, fitted: FittedModel) -> None:
 def _check_labels(values: Any, fitted: FittedModel) -> None:
     _check_array("labels_", values, "i")
     if values.ndim != 1 or values.max(initial=0) >= fitted.k or values.min(initial=0) < 0:
-        raise ValueError(f"labels_ must be numbers of its {fitted.k} clusters")
+        raise ValueError(f"labels_ must be between 0 and {fitted.k - 1}")
 
 
 def _check_memberships(values: Any, fitted: FittedModel) -> None:
     _check_array("memberships_", values, "f", (len(values), fitted.k))
     if values.min(initial=0) < 0 or values.max(initial=0) > 1:
-        raise ValueError("memberships_ must lie between 0 and 1")
+        raise ValueError("memberships_ must be between 0 and 1")
 
 
 def _check_inertia(value: Any, fitted: FittedModel) -> None:
-    # a likelihood may be negative
+    # a log-likelihood may be negative
     least = 0 if fitted.kernel.has_exact_arithmetic else -np.inf
     _parameters.check_real("inertia_", value, minimum=least)
 
@@ -383,7 +380,7 @@ def _check_engine(value: Any, fitted: FittedModel) -> None:
 def _check_u_matrix(values: Any, fitted: FittedModel) -> None:
     grid = tuple(fitted.estimator.grid)
     if grid[0] * grid[1] != fitted.k:
-        raise ValueError(f"grid={grid} must have a node for each of the {fitted.k} centroids")
+        raise ValueError(f"grid={grid} must have one node per centroid ({fitted.k})")
     _check_array("u_matrix_", values, "f", grid)
 
 
@@ -435,7 +432,5 @@ def reject_other_models(model: Any) -> None:
     if ESTIMATORS.get(type(model).__name__) is not type(model):
         names = ", ".join(ESTIMATORS)
         got = type(model).__name__
-        raise TypeError(
-            f"only a fitted {names} can be written, got {got}: pass one, or pickle this."
-        )
+        raise TypeError(f"only a fitted {names} can be saved, got {got}. Pass one, or use pickle.")
     check_is_fitted(model)

@@ -1,1 +1,1 @@
-"""Fitted estimators in files: model files that load again, and ONNX graphs for other runtimes."""
+"""Save fitted estimators: model files that can be loaded, and ONNX graphs for other runtimes."""

@@ -1,4 +1,4 @@
-"""Model files of format versions 1 and 2, which hold Euler models only, as files of version 3."""
+"""Upgrade model files of format versions 1 and 2 (Euler models only) to version 3."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from .._grid import Array
 
 EARLIER_VERSIONS = (1, 2)
-FIRST_ANSWER_VERSION = 1  # of files that do not name theirs
-FIRST_NAMES = {  # of the arrays in files of version 1
+FIRST_ANSWER_VERSION = 1  # for files that do not contain one
+FIRST_NAMES = {  # array names in files of version 1
     "centre": "shift",
     "history.objective": "history.inertia",
     "history.moved": "history.n_changed",
@@ -35,7 +35,7 @@ OF_CLUSTERERS = ("n_iter", "inertia", "engine")
 def upgrade(
     header: dict[str, Any], arrays: Mapping[str, Array]
 ) -> tuple[dict[str, Any], Mapping[str, Array]]:
-    """Return header and arrays as version 3 has them. Their values are checked afterwards."""
+    """Return header and arrays in the form of version 3. The values are checked later."""
     is_map = header["estimator"] == "EulerMap"
     if header["version"] == 1:
         header = {"answer_version": FIRST_ANSWER_VERSION, "engine": ""} | header
@@ -45,9 +45,11 @@ def upgrade(
     known = {*SHARED, *(() if is_map else OF_CLUSTERERS)}
     if header.keys() != known:
         other = sorted(header.keys() ^ known)[0]
-        raise ValueError(f"{other:.40} must be in the header of its version, or must not be")
+        raise ValueError(
+            f"{other:.40} is missing from the header or does not belong to its version"
+        )
     if not isinstance(header["parameters"], dict):
-        raise ValueError("parameters must be a table")
+        raise ValueError("parameters must be a JSON object")
 
     def array(name: str) -> dict[str, str]:
         return {"array": name}
@@ -80,7 +82,7 @@ def upgrade(
 
 
 def _upgrade_first_arrays(arrays: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the arrays of version 1, whose scale had one interval a column and no period."""
+    """Convert the arrays of version 1, which has one interval per column and no period."""
     renamed = {FIRST_NAMES.get(name, name): values for name, values in arrays.items()}
     intervals = {name: renamed[name].reshape(-1, 1) for name in ("low", "high", "shift")}
     return renamed | intervals | {"period": np.zeros(renamed["unit"].size)}

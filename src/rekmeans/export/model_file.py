@@ -1,4 +1,4 @@
-"""Model files: a fitted estimator in a safetensors file that gives the same bits back."""
+"""Model files: save a fitted estimator as safetensors and load it bit for bit."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ from .earlier_versions import EARLIER_VERSIONS, upgrade
 
 FORMAT = "rekmeans"
 VERSION = 3
-# letters of a path and of what is wrong in a message: together a short sentence
+# maximum characters of a path and of a reason in an error message
 LONGEST_PLACE = 80
 LONGEST_FAULT = 150
-MAX_VERSIONS = 10**6  # of the answer: a larger number is damage
+MAX_VERSIONS = 10**6  # larger answer versions mean a damaged file
 HEADER = {
     "format",
     "version",
@@ -55,18 +55,18 @@ HEADER = {
     "centroids",
     "attributes",
 }
-OPTIONAL = {"schema"}  # of a model that was fitted to a table with a schema
-# an array with an entry for each row of the fit or of the stream -> the beginnings of the names of
-# all such arrays, what they are, and how to write a smaller file
+OPTIONAL = {"schema"}  # only for models that were fitted to a table with a schema
+# key: an array with one entry per row of the fit or the stream
+# value: the name prefixes of all such arrays, their description, and advice for a smaller file
 ROW_ARRAYS = {
     "kernel.fitted": (
         ("kernel.fitted", "kernel.counting", "centroids."),
-        "the rows of the fit, which means of this kernel need,",
+        "the rows of the fit, which the means of this kernel require,",
         "Use centroids='rectified' for a small file.",
     ),
     "kernel.fitted_lengths": (
-        ("kernel.", "centroids."),  # the scale has a column for each row
-        "the numbers of each fitted row",
+        ("kernel.", "centroids."),  # the scale has one column per row
+        "the values stored for each fitted row",
         "Fit fewer rows for a smaller file.",
     ),
     "stream_.recent.X": (
@@ -75,13 +75,13 @@ ROW_ARRAYS = {
         "Pass stream=False if the stream has ended.",
     ),
 }
-LARGE_FILE = 1 << 20  # bytes; nobody minds the rows in a smaller file
+LARGE_FILE = 1 << 20  # bytes; no warning for smaller files
 
 
 def save(
     model: Any, path: str | os.PathLike[str], *, labels: bool = True, stream: bool = True
 ) -> None:
-    """Write a fitted estimator to a safetensors file, complete or not at all.
+    """Write a fitted estimator to a safetensors file. The write is atomic.
 
     The file holds numbers and text only. Parameters that are neither (a callable `init`, a
     RandomState) are stored as their defaults, with a warning; the fitted state does not depend on
@@ -97,7 +97,7 @@ def save(
     model : estimator
         A fitted estimator of this package.
     path : str or path
-        The file; an earlier one is replaced.
+        The file to write. An existing file is replaced.
     labels : bool, default=True
         Whether `labels_` (4 bytes for each row of the fit) and `memberships_` are stored.
     stream : bool, default=True
@@ -140,26 +140,26 @@ def save(
     if state.schema is not None:
         header["schema"] = state.schema.to_record()
     text = json.dumps(header, allow_nan=False)
-    # the other half is for the names and shapes of arrays
+    # the names and shapes of the arrays need the other half
     if len(json.dumps(text)) > MAX_HEADER // 2:
         raise ValueError(
-            f"the names of columns take more than {MAX_HEADER >> 21} MB: use shorter ones."
+            f"The column names take more than {MAX_HEADER >> 21} MB. Use shorter names."
         )
-    with atomic_write(path) as part:  # one key: the order of several is not kept
+    with atomic_write(path) as part:  # one key, because the order of several keys is not kept
         write_tensor_file(part, {FORMAT: text}, arrays)
         size = part.stat().st_size
     _warn_of_rows(path, size, arrays)
 
 
 def _warn_of_rows(path: str | os.PathLike[str], size: int, arrays: Mapping[str, Array]) -> None:
-    """Report the size of a file that consists of rows."""
+    """Warn if a file is large because it contains rows."""
     for name, (prefixes, what, fix) in ROW_ARRAYS.items():
         if name not in arrays or size < LARGE_FILE:
             continue
         n_bytes = sum(one.nbytes for key, one in arrays.items() if key.startswith(prefixes))
         if n_bytes > size / 2:
             warnings.warn(
-                f"{os.fspath(path)} takes {size_text(size)}, and {what} take {size_text(n_bytes)} "
+                f"{os.fspath(path)} takes {size_text(size)}: {what} take {size_text(n_bytes)} "
                 f"of it. {fix}",
                 stacklevel=caller_stacklevel(),
             )
@@ -168,12 +168,13 @@ def _warn_of_rows(path: str | os.PathLike[str], size: int, arrays: Mapping[str, 
 def load(path: str | os.PathLike[str]) -> Any:
     """Return the fitted estimator that :func:`save` wrote.
 
-    It predicts, transforms and scores with the same bits, and continues a stream of `partial_fit`.
-    Nothing in the file is executed. A file that is damaged, foreign or of a newer format raises a
-    ValueError. A path to anything but a regular file also raises a ValueError, except for a folder
-    (IsADirectoryError) and a missing file (FileNotFoundError). A model can be loaded where its
-    engine is not installed. A model of another answer version loads, with a warning that a new fit
-    may give other bits; it keeps that number as `answer_version_`.
+    The loaded model predicts, transforms and scores with the same bits, and it can continue a
+    stream of `partial_fit`. Nothing in the file is executed. A damaged file, a file of another
+    program and a file of a newer format raise a ValueError. A path to anything but a regular file
+    also raises a ValueError, except for a folder (IsADirectoryError) and a missing file
+    (FileNotFoundError). The engine of the model does not need to be installed. A model of another
+    answer version loads with a warning that a new fit may give other bits. It keeps that number as
+    `answer_version_`.
 
     Parameters
     ----------
@@ -203,16 +204,15 @@ def load(path: str | os.PathLike[str]) -> Any:
         model = _make_model(header, arrays)
     except DamagedFileError as error:
         raise ValueError(
-            f"{place} is not a safetensors file, or damaged ({_short(error)}): save the model "
-            f"again."
+            f"{place} is damaged or not a safetensors file ({_short(error)}). Save the model again."
         ) from None
     except (ValueError, TypeError, ArithmeticError, LookupError, AttributeError) as error:
-        raise ValueError(f"{place} holds no model that can be loaded: {_short(error)}.") from None
+        raise ValueError(f"{place} contains no valid model: {_short(error)}.") from None
     if header["answer_version"] != ANSWER_VERSION:
         model.answer_version_ = header["answer_version"]
         warnings.warn(
-            f"the model was fitted by answer version {model.answer_version_}, this rekmeans has "
-            f"{ANSWER_VERSION}: a new fit of the same table may give other bits",
+            f"The model was fitted with answer version {model.answer_version_}, but this rekmeans "
+            f"has version {ANSWER_VERSION}. A new fit of the same table may give other bits.",
             stacklevel=caller_stacklevel(),
         )
     return model
@@ -222,7 +222,7 @@ def _make_model(header: dict[str, Any], arrays: Mapping[str, Array]) -> Any:
     plain = {name: header[name] for name in ("kernel", "centroids")}
     attributes = header["attributes"]
     if attributes.keys() & {*plain, "parameters"}:
-        raise ValueError("attributes must have names of their own")
+        raise ValueError("attributes must not use the name of another entry")
     records = {"parameters": {"table": header["parameters"]}, **plain, **attributes}
     values = CODEC.from_record(records, arrays)
     state = FittedState(
@@ -239,13 +239,14 @@ def _make_model(header: dict[str, Any], arrays: Mapping[str, Array]) -> Any:
 
 
 def _short(error: Exception) -> str:
-    """What was wrong, on a short line."""
+    """Return the reason on one short line."""
     return shorten_name(" ".join(str(error).split()).removesuffix("."), LONGEST_FAULT)
 
 
 def parse_header(file: TensorFile) -> tuple[dict[str, Any], Mapping[str, Array]]:
-    """Return the header of a file in the form of this version, with the entries it must have, and
-    the arrays.
+    """Return the header and the arrays of a file in the form of this version.
+
+    The entries of the header are checked.
     """
     try:
         header = parse_distinct(file.metadata.get(FORMAT) or "null")
@@ -258,8 +259,8 @@ def parse_header(file: TensorFile) -> tuple[dict[str, Any], Mapping[str, Array]]
     version = header.get("version")
     if type(version) is not int or not 1 <= version <= VERSION:
         raise ValueError(
-            f"its format has version {version!r:.20}, this rekmeans reads 1 to {VERSION}; update "
-            f"rekmeans"
+            f"its format has version {version!r:.20}, but this rekmeans reads versions 1 to "
+            f"{VERSION}; update rekmeans"
         )
     _parameters.check_one_of("estimator", header.get("estimator"), ESTIMATORS)
     arrays: Mapping[str, Array] = file.arrays
@@ -273,11 +274,11 @@ def parse_header(file: TensorFile) -> tuple[dict[str, Any], Mapping[str, Array]]
         raise ValueError(f"answer_version must be at most {MAX_VERSIONS}")
     names = header["feature_names"]
     if not all(isinstance(header[name], dict) for name in ("parameters", "attributes")):
-        raise ValueError("parameters and attributes must be tables")
+        raise ValueError("parameters and attributes must be JSON objects")
     if not isinstance(names, list | None):
         raise ValueError("feature_names must be a list or null")
     known = set(default_parameters(ESTIMATORS[header["estimator"]]))
-    # a missing one is newer than the file
+    # parameters that are newer than the file may be missing
     _reject_other_names("parameters", set(header["parameters"]) | known, known)
     return header, arrays
 

@@ -1,4 +1,4 @@
-"""ONNX: a fitted estimator as a graph of labels and distances, or of mapped rows."""
+"""Export a fitted estimator to ONNX: labels and distances, or mapped rows."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ WITH_GRAPH = (EulerKMeans, RectifiedEulerKMeans, EulerMap)
 
 
 def to_onnx(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write a fitted estimator as an ONNX graph, complete or not at all.
+    """Write a fitted estimator as an ONNX graph. The write is atomic.
 
-    The graph takes `X` (n, d) of double, NaN where a value is missing, and works on the grid in
-    64-bit integers as the estimator does. A clusterer gives `label` (n,) as `predict`, and
-    `distance` (n, k) as `transform` to a unit in the last place; :class:`EulerMap` gives `mapped`
-    (n, 2d). A runtime's cosine may round the other way where it all but ties between two points of
-    the grid: a label can differ only where the squared distances of the two nearest centroids are
-    within d 2**-21 of each other. A row without any value gets label 0.
+    The input `X` (n, d) is double, with NaN for missing values. The graph computes on the grid in
+    64-bit integers, like the estimator. For a clusterer, the outputs are `label` (n,), which equals
+    `predict`, and `distance` (n, k), which equals `transform` up to a unit in the last place. For
+    :class:`EulerMap`, the output is `mapped` (n, 2d). The cosine of a runtime may round differently
+    when it lies almost halfway between two points of the grid. A label can differ only if the
+    squared distances of the two nearest centroids are within d 2**-21 of each other. A row without
+    any value gets label 0.
 
     Parameters
     ----------
     model : EulerKMeans, RectifiedEulerKMeans or EulerMap
-        Fitted.
+        A fitted estimator.
     path : str or path
-        The file; an earlier one is replaced.
+        The file to write. An existing file is replaced.
 
     Examples
     --------
@@ -47,8 +48,8 @@ def to_onnx(model: Any, path: str | os.PathLike[str]) -> None:
     if not isinstance(model, WITH_GRAPH):
         names = ", ".join(kind.__name__ for kind in WITH_GRAPH)
         raise ValueError(
-            f"only {names} can be an ONNX graph, got {type(model).__name__}: pass one of these, or "
-            f"use rekmeans.save."
+            f"only {names} can be exported to ONNX, got {type(model).__name__}. Pass one of "
+            f"these, or use rekmeans.save."
         )
     from .onnx_graph import onnx_bytes
 

@@ -19,16 +19,17 @@ try:
     import onnx
     from onnx import TensorProto, helper, numpy_helper
 except ImportError:
-    raise ImportError("an ONNX graph needs onnx: pip install 'rekmeans[export]'.") from None
+    raise ImportError("ONNX export requires onnx: pip install 'rekmeans[export]'.") from None
 
-# of 2022: every current runtime reads them
+# released in 2022; all current runtimes support them
 OPSET = 17
 IR = 8
 
 
 class GraphBuilder:
-    """The nodes and constants of a graph so far; each call adds a node and gives the name of its
-    value.
+    """The nodes and constants of a graph under construction.
+
+    Each method adds nodes and returns the names of their outputs.
     """
 
     def __init__(self) -> None:
@@ -38,7 +39,7 @@ class GraphBuilder:
     def __call__(
         self, operator: str, *inputs: Any, name: str | None = None, **attributes: Any
     ) -> str:
-        """The value of an operator; inputs are names, or numbers that become constants."""
+        """Add an operator and return its output. Inputs are names or constants."""
         names = [value if isinstance(value, str) else self._constant(value) for value in inputs]
         out = name or f"{operator}_{len(self.nodes)}"
         self.nodes.append(helper.make_node(operator, names, [out], **attributes))
@@ -51,7 +52,7 @@ class GraphBuilder:
 
 
 def onnx_bytes(model: Any) -> bytes:
-    """The checked ONNX file of a fitted estimator."""
+    """Return the ONNX model of a fitted estimator, checked by onnx."""
     kernel, d = model.kernel_, model.n_features_in_
     g = GraphBuilder()
     F, observed = _add_map(g, kernel)
@@ -61,8 +62,8 @@ def onnx_bytes(model: Any) -> bytes:
     else:
         if d > MAX_INT64_COLUMNS:
             raise ValueError(
-                f"an ONNX graph counts in 64 bits and takes at most {MAX_INT64_COLUMNS} columns, "
-                f"got {d}: drop some."
+                f"ONNX export (64-bit integers) supports at most {MAX_INT64_COLUMNS} columns, "
+                f"got {d}. Drop some columns."
             )
         C = grid_centroids(model.centroids_).astype(np.int64)
         _add_nearest(g, F, observed, C)
@@ -84,12 +85,12 @@ def onnx_bytes(model: Any) -> bytes:
 
 
 def _add_map(g: GraphBuilder, kernel: Euler) -> tuple[str, str]:
-    """Mapped rows (n, 2d) on the grid, int64; and which cells are observed, (n, d) bool."""
+    """Add the mapped rows (n, 2d) on the grid, int64, and the observed cells (n, d), bool."""
     steps = _add_period(g, BEYOND_NODES[kernel.beyond](g, kernel.scale), kernel.scale)
     t = g("Mod", g("Mul", steps, kernel.rates), 2.0, fmod=1)  # (n, d) half-turns
     observed = g("Not", g("IsNaN", t))
     turns = g("Where", observed, t, 0.0)
-    # older runtimes have no Cos of double
+    # older runtimes have no Cos for double
     cos, sin = (_add_sine(g, turn) for turn in (g("Add", turns, 0.5), turns))
     # (n, 2d); (0, 0) where a cell is missing
     F = g("Concat", g("Where", observed, cos, 0.0), sin, axis=1)
@@ -97,17 +98,17 @@ def _add_map(g: GraphBuilder, kernel: Euler) -> tuple[str, str]:
 
 
 def _add_sine(g: GraphBuilder, t: str) -> str:
-    """2^23 sin(pi t), rounded to integers."""
+    """Add 2^23 sin(pi t), rounded to integers."""
     return g("Round", g("Mul", g("Sin", g("Mul", t, np.pi)), float(GRID)))
 
 
 def _add_nearest(g: GraphBuilder, F: str, observed: str, C: Any) -> None:
-    """`label` and `distance` of the rows, from |f - m|^2 over the observed cells, in integers."""
+    """Add `label` and `distance` from |f - m|^2 over the observed cells, in integers."""
     d = C.shape[1] // 2
     squares = C[:, :d] ** 2 + C[:, d:] ** 2  # (k, d)
     lengths = g("MatMul", g("Cast", observed, to=TensorProto.INT64), squares.T)  # (n, k)
     scores = g("Sub", lengths, g("MatMul", F, 2 * C.T))
-    # older runtimes have no ArgMin of int64
+    # older runtimes have no ArgMin for int64
     above = g("Sub", scores, g("ReduceMin", scores, axes=[1], keepdims=1))
     g("ArgMin", g("Cast", above, to=TensorProto.DOUBLE), axis=1, keepdims=0, name="label")
     squares = g("ReduceSum", g("Mul", F, F), np.array([1]), keepdims=1)  # (n, 1)
@@ -116,7 +117,7 @@ def _add_nearest(g: GraphBuilder, F: str, observed: str, C: Any) -> None:
 
 
 def _add_period(g: GraphBuilder, steps: str, scale: Scale) -> str:
-    """The steps from the shift, modulo the period of the columns that have one."""
+    """Add the offsets from the shift, modulo the period in periodic columns."""
     has_period = scale.period > 0
     if not has_period.any():
         return steps
@@ -126,12 +127,12 @@ def _add_period(g: GraphBuilder, steps: str, scale: Scale) -> str:
 
 
 def _clip(g: GraphBuilder, scale: Scale) -> str:
-    """x - shift at the nearest end of the nearest interval.
+    """Clip the offsets to the nearest interval.
 
-    Comparisons, not Min and Max: a missing cell stays missing in every runtime.
+    Comparisons instead of Min and Max keep missing cells missing in every runtime.
     """
     lacks = np.isnan(scale.low)
-    # as far away as can be
+    # the largest possible distance
     low, high = (np.where(lacks, np.inf, ends) for ends in (scale.low, scale.high))
     shift = np.where(lacks, 0.0, scale.shift)
     value = _add_nearest_end(g, low[:, 0], high[:, 0])
@@ -153,7 +154,7 @@ def _add_nearest_end(g: GraphBuilder, low: Any, high: Any) -> str:
 
 
 def _ignore(g: GraphBuilder, scale: Scale) -> str:
-    """NaN outside the intervals; a row of only such values is clipped instead."""
+    """Replace values outside the intervals by NaN, or clip a row that has no other values."""
     inside = ""
     for low, high in zip(scale.low.T, scale.high.T, strict=True):
         in_interval = g("And", g("GreaterOrEqual", "X", low), g("LessOrEqual", "X", high))

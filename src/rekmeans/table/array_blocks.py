@@ -19,11 +19,11 @@ from ..machine_memory import machine_memory
 from .source_parts import RawBlock, SourcePart
 from .validation import number_rows
 
-PLAIN_KINDS = "fiub"  # of numbers that an array on disk may hold
-# the pages of a memmap stay mapped if they take at most this part of the machine's memory
+PLAIN_KINDS = "fiub"  # dtype kinds of arrays on disk
+# the pages of a memmap stay mapped if they take at most 1/PAGES_SHARE of the machine's memory
 PAGES_SHARE = 2
-BLOCKS_AT_ONCE = 4  # of a memmap: a part that one thread reads
-BLOCKS_OF_PART = 8  # of a .npy file: a thread reads them into one array, one after the other
+BLOCKS_AT_ONCE = 4  # blocks of a memmap that one thread reads
+BLOCKS_OF_PART = 8  # blocks of a .npy file that one thread reads into the same array
 
 
 class DiskArray(Protocol):
@@ -59,7 +59,7 @@ class ArrayBlocks:
         return number_rows(np.asarray(self.array[:1]))
 
     def blocks(self, size: int) -> Iterator[RawBlock]:
-        """Yield blocks; those of a memmap are not copied, so only cells that are used are read."""
+        """Yield blocks. Those of a memmap are views, so only the cells that are used are read."""
         for at in range(0, self.n_rows, size):
             self._advise(slice(at, at + size), "MADV_WILLNEED")
             if at >= 2 * size:  # the previous block is still in use
@@ -69,7 +69,7 @@ class ArrayBlocks:
     def parts(self, size: int) -> list[SourcePart]:
         """Return parts of several blocks of a memmap, or one part for zarr.
 
-        Blocks of a memmap are not copied. Zarr decodes in its own threads.
+        Zarr decodes in its own threads.
         """
         if not isinstance(self.array, np.ndarray):
             return [SourcePart(0, partial(self.blocks, size))]
@@ -87,7 +87,7 @@ class ArrayBlocks:
         return RawBlock(number_rows(np.asarray(self.array[rows])), None)
 
     def keep_blocks(self, room: int) -> None:
-        """Keep nothing: the operating system caches files."""
+        """Do nothing: the operating system caches files."""
 
     def take(self, rows: Array) -> Array | None:
         return (
@@ -96,7 +96,7 @@ class ArrayBlocks:
 
     @cached_property
     def _fits_beside(self) -> bool:
-        """Whether the pages of a memmap may stay mapped; the system takes them back if needed."""
+        """Whether the pages of a memmap may stay mapped. The system can reclaim them."""
         n_bytes = math.prod(self.array.shape) * self.array.dtype.itemsize
         return n_bytes * PAGES_SHARE <= machine_memory()
 
@@ -121,29 +121,29 @@ class ArrayBlocks:
 
 @dataclass(frozen=True)
 class NpyBlocks:
-    """Rows of a .npy file that is read, not mapped, so that only a block is in memory."""
+    """Rows of a .npy file that is read instead of mapped, so only one block is in memory."""
 
     path: Path
-    array: ArrayBlocks  # the file, mapped; used for single rows
-    offset: int  # of the first cell in the file, in bytes
+    array: ArrayBlocks  # the mapped file, used to read single rows
+    offset: int  # position of the first cell in the file, in bytes
 
     @classmethod
     def of_path(cls, path: Path) -> Self | ArrayBlocks:
-        """Open a .npy file; it is mapped if its cells are stored column by column."""
+        """Open a .npy file. It is mapped if it is stored in column-major order."""
         try:
             array = np.load(path, mmap_mode="r", allow_pickle=False)
         except (ValueError, EOFError) as error:
             reason = (
-                "it is cut off"
+                "it is truncated"
                 if "mmap length" in str(error)
                 else str(error).split(". ")[0].rstrip(".")
             )
             raise ValueError(
-                f"{path} must be a .npy file of numbers ({reason}): write it anew by np.save."
+                f"{path} must be a .npy file of numbers ({reason}). Write it again with np.save."
             ) from error
         if not isinstance(array, np.memmap):
             raise ValueError(
-                f"{path} must be a .npy file of one array, it has several: save each by np.save."
+                f"{path} must be a .npy file of one array, but has several. Save each with np.save."
             )
         is_by_rows = array.ndim == 2 and array.flags.c_contiguous
         rows = ArrayBlocks(array)
@@ -161,7 +161,7 @@ class NpyBlocks:
         return self.array.first_row()
 
     def blocks(self, size: int) -> Iterator[RawBlock]:
-        for at in range(0, self.n_rows, size):  # a new array each: the previous one is in use
+        for at in range(0, self.n_rows, size):  # a new array, because the previous one is in use
             yield from self._read(slice(at, at + size), size)
 
     def parts(self, size: int) -> list[SourcePart]:
@@ -172,7 +172,7 @@ class NpyBlocks:
         ]
 
     def _read(self, rows: slice, size: int) -> Iterator[RawBlock]:
-        """Yield these rows block by block, each in the same memory."""
+        """Yield these rows in blocks that share the same memory."""
         dtype = self.array.array.dtype
         d = self.n_columns
         stop = min(rows.stop, self.n_rows)
@@ -183,20 +183,20 @@ class NpyBlocks:
                 block = cells[: min(size, stop - at)]
                 if not _fill(file, memoryview(block.view(np.uint8).data).cast("B")):
                     raise ValueError(
-                        f"{self.path.name} became shorter while it was read: write it anew, and "
-                        f"fit then."
+                        f"{self.path.name} became shorter while it was read. Write it again and "
+                        f"repeat the fit."
                     )
                 yield RawBlock(number_rows(block), None)
 
     def keep_blocks(self, room: int) -> None:
-        """Keep nothing: the operating system caches files."""
+        """Do nothing: the operating system caches files."""
 
     def take(self, rows: Array) -> Array | None:
         return self.array.take(rows)
 
 
 def _fill(file: FileIO, room: memoryview) -> bool:
-    """Read until the memory is full; return False if the file ends before."""
+    """Read until the memory is full; return False if the file ends first."""
     while len(room):
         if not (n := file.readinto(room)):
             return False

@@ -1,6 +1,6 @@
 """The protocol of tables, and the summaries of their columns.
 
-Scales, kernel widths and starts use this protocol only, wherever the rows are.
+Scales, kernel widths and starts use only this protocol, for any kind of storage.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from .._grid import Array
 from ..threads import lazy_property
 from .schema import TableSchema
 
-EXACT_ROWS = 100_000  # quantiles and counts of at most so many rows are exact
-# rows that are drawn from a larger table: quartiles err by 0.5 % of the interquartile range
+EXACT_ROWS = 100_000  # quantiles and counts are exact up to this number of rows
+# sample size for larger tables: the error of quartiles is 0.5 % of the interquartile range
 SUMMARY_ROWS = 1 << 16
 
-# cells that one thread summarizes at a time: a few copies of them fit in the cache
+# cells that one thread summarizes at a time; a few copies fit in the cache
 SUMMARY_CELLS = 1 << 20
 
 Item = TypeVar("Item")
 Statistic = Callable[[Array, Array | None], tuple[float, ...]]
 BlockStatistic = Callable[[Array, Array | None, float], Array]
-# a function of a ColumnSummary, and perhaps of a Scale
+# a function of a ColumnSummary and optionally a Scale
 SummaryFunction = Callable[..., Array]
-# functions that an engine has compiled, to the same bits
+# compiled versions of an engine, which return the same bits
 CompiledFunctions = Mapping[SummaryFunction, SummaryFunction]
 
 Cells: TypeAlias = Array | sparse.csr_array  # the cells of a table in memory, (n, d)
@@ -38,7 +38,7 @@ ColumnName: TypeAlias = str | int  # a number where columns have no names
 
 
 class ColumnAttributes(TypedDict, total=False):
-    """scikit-learn's attributes of the columns of a table, and its schema."""
+    """The column attributes of scikit-learn, and the schema of the table."""
 
     n_features_in_: int
     feature_names_in_: Array
@@ -49,9 +49,9 @@ class SummaryRows(NamedTuple):
     """The rows that the statistics of columns are computed from."""
 
     X: Array | sparse.csc_array  # the whole dense table, or a copy of the rows by columns
-    numbers: Array | None  # of the rows in X, (n,); None for all
-    weights: Array | None = None  # (n,) integers, none of them 0; None for all equal
-    # the integer weight of one row: that of weight 1, or the mean if weights are not counts
+    numbers: Array | None  # row numbers in X, (n,); None for all rows
+    weights: Array | None = None  # (n,) positive integers; None for all equal
+    # integer weight of a row of weight 1, or the mean integer weight if weights are not counts
     row_weight: float = 1.0
 
     @property
@@ -65,7 +65,7 @@ class SummaryRows(NamedTuple):
 
 
 class TableFacts(Protocol):
-    """The facts by which an engine decides whether it can run a fit."""
+    """The properties that determine whether an engine supports a table."""
 
     @property
     def is_in_memory(self) -> bool:
@@ -73,11 +73,11 @@ class TableFacts(Protocol):
 
     @property
     def is_partitioned(self) -> bool:
-        """Whether the rows are partitions of a collection, and tasks run where they are."""
+        """Whether the rows are partitions of a collection, processed by tasks on its workers."""
 
     @property
     def is_on_host(self) -> bool:
-        """Whether the host's memory or disk has the rows; otherwise a tensor has them."""
+        """Whether the rows are in host memory or on disk; otherwise they are in a tensor."""
 
     @property
     def n_rows(self) -> int: ...
@@ -97,19 +97,17 @@ class Table(TableFacts, Protocol):
 
     @property
     def largest_weight(self) -> float | None:
-        """The largest weight of the table that these rows are a block of.
-
-        None if they are a table of their own.
-        """
+        """The largest weight of the whole table, or None if these rows are not a block of one."""
 
     def sample(self, count: int, seed: int) -> Table:
-        """Return all rows with a weight above 0, or `count` of them drawn by weight, in memory.
+        """Return all rows with a weight above 0, or a sample of `count` rows, in memory.
 
-        The weight of a drawn row is the number of times that it was drawn.
+        Rows are drawn in proportion to their weights. The weight of a row in the sample is the
+        number of times that it was drawn.
         """
 
     def take(self, rows: Array, weights: Array) -> Table:
-        """Return these rows, in memory, with these weights."""
+        """Return these rows with these weights, in memory."""
 
     def column_summary(self, n_threads: int | None = None) -> ColumnSummary: ...
 
@@ -120,15 +118,16 @@ class Table(TableFacts, Protocol):
         """Return whether any cell is missing."""
 
     def digest(self) -> int:
-        """Return a digest of all rows in order and of their weights, the same for any kind of
-        table.
+        """Return a digest of all rows in order and of their weights.
+
+        It does not depend on the kind of table.
         """
 
     def blocks(self, size: int) -> Iterator[slice]:
         """Yield slices of all rows in order, `size` rows at a time."""
 
     def to_input_type(self, values: Array) -> Array:
-        """Convert values of all rows to the kind of array that X is: of NumPy, Dask or torch."""
+        """Convert one value per row to the array type of X: NumPy, Dask or torch."""
 
     def count_labels(self, labels: Array, k: int) -> Array:
         """Return the number of rows with each label, (k,)."""
@@ -138,9 +137,9 @@ class Table(TableFacts, Protocol):
 class ColumnSummary:
     """The extent of the columns over all rows, and statistics of single columns.
 
-    Scales use nothing else. The statistics of a table of at most EXACT_ROWS rows are those of all
-    rows. Those of a larger table come from SUMMARY_ROWS rows drawn by weight. This rule is part of
-    the definition of the result, so that every engine gives the same.
+    Scales use nothing else. Statistics are computed from all rows if there are at most EXACT_ROWS,
+    otherwise from SUMMARY_ROWS rows drawn by weight. This rule is part of the definition of the
+    result, so every engine returns the same values.
     """
 
     n_columns: int
@@ -153,14 +152,14 @@ class ColumnSummary:
     def extent(self) -> tuple[Array, Array]:
         """The smallest and the largest observed cell of each column, (d,).
 
-        Rows of weight 0 are ignored. A column without any observed cell has NaN.
+        Rows of weight 0 are ignored. The result is NaN for a column without observed cells.
         """
         return self.find_extent()
 
     def by_column(self, statistic: Statistic) -> list[tuple[float, ...]]:
         """Return `statistic(x, w)` of each column in order.
 
-        x are the observed cells of the column in float64, w their integer weights or None.
+        `x` are the observed cells of the column in float64, `w` their integer weights or None.
         """
 
         def statistics(X: Array, w: Array | None, row_weight: float) -> list[tuple[float, ...]]:
@@ -173,15 +172,15 @@ class ColumnSummary:
         return list(chain.from_iterable(self._map_blocks(statistics)))
 
     def by_block(self, statistic: BlockStatistic) -> Array:
-        """Return `statistic(X, w, v)` of a few columns at a time, (p, m), side by side, (p, d).
+        """Return `statistic(X, w, v)`, (p, m), of a few columns at a time, concatenated to (p, d).
 
-        X (n, m) are the cells, NaN where missing, w (n,) their integer weights or None, and v is
-        the weight of one row.
+        `X` (n, m) are the cells, NaN where missing. `w` (n,) are their integer weights or None. `v`
+        is the weight of one row.
         """
         return np.concatenate(self._map_blocks(statistic), axis=1)
 
     def find_compiled(self, function: SummaryFunction) -> SummaryFunction:
-        """Return the compiled form of this function of a summary, else the function itself."""
+        """Return the compiled form of a summary function, or the function if there is none."""
         return self.compiled_functions.get(function, function)
 
     @lazy_property
@@ -190,16 +189,16 @@ class ColumnSummary:
         return self.find_rows()
 
     def column_blocks(self) -> Iterator[tuple[slice, Array]]:
-        """Yield a few columns at a time with their cells (n, m), NaN where missing."""
+        """Yield slices of a few columns and their cells (n, m), NaN where missing."""
         return ((block, self.rows.columns(block)) for block in self._blocks())
 
     def _blocks(self) -> list[slice]:
-        """Return slices of a few columns each, all columns in order."""
+        """Split the columns into slices of a few columns each."""
         size = max(1, SUMMARY_CELLS // self.rows.n_rows)
         return [slice(at, min(at + size, self.n_columns)) for at in range(0, self.n_columns, size)]
 
     def _map_blocks(self, statistic: Callable[[Array, Array | None, float], Item]) -> list[Item]:
-        """Return `statistic(X, w, v)` of a few columns at a time, in order."""
+        """Return `statistic(X, w, v)` for each slice of columns, in order."""
         rows = self.rows
         blocks = self._blocks()
         if len(blocks) == 1:
@@ -215,29 +214,29 @@ class ColumnSummary:
 
 
 def draw_rows(weights: Array | int, words: Array) -> Array:
-    """Return the row that each 64-bit word r draws.
+    """Draw one row for each random 64-bit word r.
 
-    This is the first row whose running sum of integer weights exceeds total r/2^64. If `weights` is
-    a number, it is the number of rows, all of the same weight.
+    The result is the first row whose cumulative integer weight exceeds total r/2^64. If `weights`
+    is a number, it is the number of rows, and all weights are equal.
     """
     if isinstance(weights, int):
         return draw_goals(weights, words)
     ends = np.cumsum(weights, dtype=np.int64)
     goals = draw_goals(int(ends[-1]), words)
-    # if all weights are 0, the last row
+    # the last row if all weights are 0
     return np.minimum(np.searchsorted(ends, goals, side="right"), len(ends) - 1)
 
 
 def draw_goals(total: int, words: Array) -> Array:
-    """Return total r/2^64 of each 64-bit word r, rounded down.
+    """Return total r/2^64 for each 64-bit word r, rounded down.
 
-    The running sum of the drawn row is the first that exceeds it.
+    The cumulative weight of the drawn row is the first that exceeds this value.
     """
     return _high_words(words, total).astype(np.int64)
 
 
 def is_sparse(X: object) -> TypeGuard[sparse.csr_array]:
-    """Return whether the cells of a table are stored in sparse form."""
+    """Return whether the cells are a sparse array."""
     return bool(sparse.issparse(X))
 
 
@@ -247,7 +246,7 @@ def dense(X: Cells) -> Array:
 
 
 def _high_words(words: Array, factor: int) -> Array:
-    """Return words * factor >> 64 for 64-bit words and a factor below 2^63, by 32-bit halves."""
+    """Return words * factor >> 64 for 64-bit words and a factor below 2^63."""
     half = np.uint64(32)
     mask = np.uint64(0xFFFFFFFF)
     high = np.uint64(factor >> 32)
@@ -260,7 +259,7 @@ def _high_words(words: Array, factor: int) -> Array:
 
 
 def numbers_of_rows(rows: slice | Array, n: int) -> Array:
-    """Return the numbers of the selected rows of n, without an array of all n numbers."""
+    """Return the numbers of the selected rows without creating an array of all n numbers."""
     if isinstance(rows, slice):
         return np.arange(*rows.indices(n))
     numbers = np.asarray(rows)
@@ -268,7 +267,6 @@ def numbers_of_rows(rows: slice | Array, n: int) -> Array:
         return np.flatnonzero(numbers)
     if numbers.size and not -n <= int(numbers.min()) <= int(numbers.max()) < n:
         raise IndexError(
-            f"numbers of rows must be between 0 and {n - 1}, got {numbers.min()} to "
-            f"{numbers.max()}."
+            f"row numbers must be between 0 and {n - 1}, got {numbers.min()} to {numbers.max()}."
         )
     return np.where(numbers < 0, numbers + n, numbers)

@@ -1,6 +1,4 @@
-"""Sources of the blocks of a table that is not in memory: their protocol, and functions as
-sources.
-"""
+"""The protocol of block sources for out-of-core tables, and sources of functions."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class TableBlock(Protocol):
-    """A block as a function yields it: an array or a data frame."""
+    """A block that a function yields: an array or a data frame."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -33,36 +31,36 @@ class TableBlock(Protocol):
 
 @runtime_checkable
 class BlockSource(Protocol):
-    """Rows that can be read from the first to the last, any number of times."""
+    """Rows that can be read in order any number of times."""
 
     @property
     def n_columns(self) -> int: ...
 
     @property
     def n_rows(self) -> int | None:
-        """The number of rows; None if it is not known without reading them all."""
+        """The number of rows, or None if all rows would have to be read."""
 
     def first_row(self) -> object:
-        """Return a table of one row with the column names, as scikit-learn reads them."""
+        """Return a table of one row with the column names, in a form that scikit-learn supports."""
 
     def blocks(self, size: int) -> Iterator[RawBlock]:
-        """Yield all rows in order, about `size` at a time, or in the source's own blocks."""
+        """Yield all rows in order, in blocks of about `size` rows or of the source's own size."""
 
     def parts(self, size: int) -> list[SourcePart]:
-        """Return parts that can be read side by side; one if rows must be read in order."""
+        """Return parts that can be read in parallel, or one part if rows must be read in order."""
 
     def keep_blocks(self, room: int) -> None:
-        """Prepare for many reads: keep decoded blocks, up to `room` bytes, if decoding is slow."""
+        """Prepare for repeated reads: cache up to `room` bytes if decoding is slow."""
 
     def take(self, rows: Array) -> Array | None:
-        """Return the rows of these ascending numbers; None if all rows would have to be read."""
+        """Return the rows with these ascending numbers, or None without random access."""
 
 
 class CalledBlocks:
-    """Rows of a function that returns a new iterator over blocks each time it is called.
+    """Rows of a function that returns a new iterator over blocks on each call.
 
-    Blocks are arrays, or data frames, whose columns are selected by name. `weight` is the name of
-    the column of weights, `only` are the names of the feature columns.
+    Blocks are arrays or data frames. The columns of data frames are selected by name. `weight` is
+    the name of the column of weights, `only` are the names of the feature columns.
     """
 
     def __init__(
@@ -78,12 +76,12 @@ class CalledBlocks:
         first = next((block for block in self._open() if block.shape[0]), None)
         if first is None:
             raise ValueError(
-                "X must give at least one row, got a function whose iterator gives none."
+                "X must yield at least one row, got a function whose iterator yields none."
             )
         names = self.first_names = names_of_frame(first)
         if weight is not None and weight not in (names or []):
             raise ValueError(
-                f"sample_weight={weight!r} must name a column of every block; the first has "
+                f"sample_weight={weight!r} must name a column of every block, but the first has "
                 f"{names!r:.80}."
             )
         if names is not None:
@@ -96,7 +94,7 @@ class CalledBlocks:
         blocks = self.function()
         if not isinstance(blocks, Iterator):
             raise TypeError(
-                f"X must give a new iterator over blocks of rows each time it is called; got "
+                f"X must return a new iterator over blocks of rows on each call, got "
                 f"{type(blocks).__name__}."
             )
         return map(_dense_block, blocks)
@@ -106,17 +104,17 @@ class CalledBlocks:
         return block if self.names is None else select_columns(block, self.names)
 
     def _reject_other_columns(self, block: TableBlock) -> None:
-        """Raise ValueError for a block whose columns are not those of the first block."""
+        """Raise ValueError if the columns of a block differ from those of the first block."""
         names = names_of_frame(block)
         if names is None and self.first_names is None:
             if (d := block.shape[1]) != self.n_columns:
                 raise ValueError(
-                    f"X must have blocks of {self.n_columns} columns as the first; got {d}."
+                    f"X must yield blocks of {self.n_columns} columns like the first, got {d}."
                 )
         elif names is None or self.first_names is None:
             raise ValueError(
-                "X must give arrays or data frames, got both: give every block the same column "
-                "names."
+                "X must yield either arrays or data frames, got both. Give every block the same "
+                "column names."
             )
         elif other := [
             name
@@ -124,9 +122,8 @@ class CalledBlocks:
             if (name in names) + (name in self.first_names) == 1
         ]:
             raise ValueError(
-                f"X must give blocks with the same columns, {other[0]!r} is in the first or in "
-                f"another one and not in "
-                "both: give every block the same column names."
+                f"X must yield blocks with the same columns, but {other[0]!r} is not in all of "
+                f"them. Give every block the same column names."
             )
 
     def first_row(self) -> TableBlock:
@@ -135,7 +132,7 @@ class CalledBlocks:
     def blocks(self, size: int) -> Iterator[RawBlock]:
         """Yield copies of all rows in order.
 
-        The next block is read ahead, and may reuse the memory of the last one.
+        Blocks are copied because the function may reuse their memory.
         """
         for block in self._open():
             if not block.shape[0]:
@@ -147,9 +144,7 @@ class CalledBlocks:
                 yield RawBlock(raw.X[rows].copy(), weights)
 
     def _read_block(self, block: TableBlock) -> RawBlock:
-        """Return the cells and the weights of a block, without a copy if they are arrays of numbers
-        already.
-        """
+        """Return the cells and the weights of a block, without a copy of numeric arrays."""
         self._reject_other_columns(block)
         X = number_rows(self._features(block))
         if self.weight is None:
@@ -160,7 +155,7 @@ class CalledBlocks:
         return [SourcePart(0, partial(self.blocks, size))]
 
     def keep_blocks(self, room: int) -> None:
-        """Keep nothing, because the caller may change blocks."""
+        """Do nothing: the caller may change blocks."""
 
     def take(self, rows: Array) -> Array | None:
         return None
@@ -179,13 +174,13 @@ def names_of_frame(block: TableBlock) -> list[str] | None:
 
 
 def select_columns(block: TableBlock, names: list[str]) -> TableBlock:
-    """Return these columns of a data frame as a frame of the same library."""
+    """Return these columns of a data frame as a data frame of the same library."""
     frame = nw.from_native(cast("IntoDataFrame", block))
     return cast("TableBlock", frame.select(names).to_native())
 
 
 def columns_by_name(names: Sequence[str], only: Sequence[str] | None) -> list[str]:
-    """Return `only` if all of these columns exist, else all names."""
+    """Return `only` if all of these columns exist, otherwise all names."""
     return list(only) if only is not None and set(only) <= set(names) else list(names)
 
 
@@ -193,12 +188,12 @@ def _dense_block(block: TableBlock) -> TableBlock:
     """Return a block that is a dense table; raise TypeError for anything else."""
     if sparse.issparse(block):
         raise TypeError(
-            "X must give dense blocks, got a sparse one: pass a sparse table in memory."
+            "X must yield dense blocks, got a sparse one. Pass a sparse table in memory."
         )
     if len(getattr(block, "shape", ())) != 2:
         kind = type(block).__name__
         raise TypeError(
-            f"X must give blocks of rows, 2-D arrays or data frames; got {kind}. Pass "
+            f"X must yield blocks of rows (2-D arrays or data frames), got {kind}. Pass "
             f"np.asarray(rows)."
         )
     return block
@@ -206,7 +201,7 @@ def _dense_block(block: TableBlock) -> TableBlock:
 
 @dataclass(frozen=True)
 class WeightedBlocks:
-    """A source, and the weights (n,) of its rows."""
+    """A source and the weights (n,) of its rows."""
 
     source: BlockSource
     weights: Array
@@ -227,14 +222,14 @@ class WeightedBlocks:
         for X, _ in self.source.blocks(size):
             if at + len(X) > self.n_rows:
                 raise ValueError(
-                    f"sample_weight has {self.n_rows} weights, X more rows: pass a weight for "
-                    f"each row."
+                    f"sample_weight has {self.n_rows} weights, but X has more rows. Pass one "
+                    f"per row."
                 )
             yield RawBlock(X, self.weights[at : at + len(X)])
             at += len(X)
         if at < self.n_rows:
             raise ValueError(
-                f"sample_weight has {self.n_rows} weights, X {at} rows: pass a weight for each row."
+                f"sample_weight has {self.n_rows} weights, but X has {at} rows. Pass one per row."
             )
 
     def parts(self, size: int) -> list[SourcePart]:

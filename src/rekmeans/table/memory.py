@@ -1,4 +1,4 @@
-"""A table in memory: a NumPy array of any plain number type, or SciPy's CSR."""
+"""Tables in memory: a NumPy array of any plain number type, or a SciPy CSR array."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from .base import (
 )
 from .row_digest import digest_rows
 
-MAPPED_CELLS = 1 << 18  # of a block that is mapped at once: a few copies fit in the cache
+MAPPED_CELLS = 1 << 18  # cells mapped at a time; a few copies fit in the cache
 CELLS_AT_ONCE = 1 << 22  # cells between two checks for Ctrl-C
-FOLD = 4096  # cells of a line that NumPy reduces at full speed
-MAX_COUNT = 2.0**53  # every larger float is an integer, so being one does not make it a count
-SUMMARY_SEED = 0  # of the sample that column summaries of large tables are computed from
+FOLD = 4096  # line length in cells at which NumPy reduces at full speed
+MAX_COUNT = 2.0**53  # all larger floats are integers, so they are not treated as counts
+SUMMARY_SEED = 0  # seed of the row sample for column summaries of large tables
 
 
 @dataclass(frozen=True)
 class MemoryTable:
-    """Rows X (n, d) with NaN for missing cells, and weights (n,), None for all equal."""
+    """Rows X (n, d) with NaN for missing cells, and weights (n,) or None for all equal."""
 
     X: Cells
     weights: Array | None = None
     columns: ColumnAttributes = field(default_factory=ColumnAttributes)
-    largest_weight: float | None = None  # of the table that these rows are a block of
+    largest_weight: float | None = None  # of the whole table if these rows are a block
 
     is_in_memory: ClassVar[bool] = True
     is_partitioned: ClassVar[bool] = False
@@ -62,9 +62,7 @@ class MemoryTable:
         return (slice(at, min(at + size, self.n_rows)) for at in range(0, self.n_rows, size))
 
     def dense_blocks(self) -> Iterator[tuple[slice, Array]]:
-        """Yield all rows in order, block by block: their slice, and their cells as a dense
-        array.
-        """
+        """Yield the slice and the dense cells of each block of rows, in order."""
         return ((at, self.dense(at)) for at in self.blocks(max(1, MAPPED_CELLS // self.n_columns)))
 
     def to_input_type(self, values: Array) -> Array:
@@ -94,12 +92,12 @@ class MemoryTable:
         return self.take(rows, times.astype(np.float64))
 
     def _draw_rows(self, count: int, seed: int) -> Array:
-        """Return row numbers drawn by weight, (count,)."""
+        """Draw row numbers by weight, (count,)."""
         weights = self.n_rows if self.weights is None else integer_weights(self.weights)[0]
         return draw_rows(weights, np.random.PCG64(seed).random_raw(count))
 
     def repeat_rows(self) -> MemoryTable:
-        """Return a table without weights that repeats each row; the weights must be counts."""
+        """Return a table without weights that repeats rows. The weights must be counts."""
         times = (
             np.ones(self.n_rows, np.int64)
             if self.weights is None
@@ -130,7 +128,7 @@ class MemoryTable:
     def _rows_of_summary(
         self, numbers: Array | None, weights: Array | None = None, row_weight: float = 1.0
     ) -> SummaryRows:
-        """Return the rows of these numbers, of a sparse table as a copy by columns."""
+        """Return the rows with these numbers. Sparse rows are copied to CSC."""
         if not is_sparse(self.X):
             return SummaryRows(self.X, numbers, weights, row_weight)
         return SummaryRows(
@@ -142,7 +140,7 @@ class MemoryTable:
         n, d = rows.shape
         if is_sparse(rows):
             stored = np.bincount(rows.indices, minlength=d)
-            # a cell that is not stored is zero
+            # cells that are not stored are zero
             low = np.where(stored < n, 0.0, np.nan)
             high = low.copy()
             np.fmin.at(low, rows.indices, rows.data)
@@ -151,7 +149,7 @@ class MemoryTable:
         fold = max(1, FOLD // d)
         if n < fold or not rows.flags.c_contiguous:
             fold = 1
-        # several rows side by side, because NumPy reduces long lines faster
+        # join several rows to one line, because NumPy reduces long lines faster
         wide = rows[: n // fold * fold].reshape(-1, fold * d)
         low, high = (
             end.reduce(
@@ -167,10 +165,10 @@ class MemoryTable:
 
 @dataclass(frozen=True)
 class PairwiseTable(MemoryTable):
-    """Kernel values between rows, with the value of each row with itself in the last column."""
+    """Kernel values between rows. The last column is the value of each row with itself."""
 
     def take(self, rows: Array, weights: Array) -> MemoryTable:
-        """Return these rows, and of a square table only their columns."""
+        """Return these rows. A square table is also reduced to the matching columns."""
         columns = [*rows, -1] if self.n_columns == self.n_rows + 1 else slice(None)
         return replace(self, X=self.X[rows][:, columns], weights=weights)
 
@@ -178,7 +176,8 @@ class PairwiseTable(MemoryTable):
 def _weights_and_row(weights: Array) -> tuple[Array, float]:
     """Return integer weights and the integer weight of one row.
 
-    This is that of weight 1 if the weights are counts, else the mean weight of rows with a weight.
+    The latter is the integer form of weight 1 if the weights are counts, otherwise the mean of the
+    nonzero integer weights.
     """
     integers, b = integer_weights(weights)
     if weights.max() < MAX_COUNT and np.array_equal(weights, np.rint(weights)):

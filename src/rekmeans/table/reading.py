@@ -1,4 +1,4 @@
-"""Progress and errors of reading a table that is not in memory."""
+"""Report progress and errors while an out-of-core table is read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextvars import ContextVar
 
 ROWS_READ = "rows read"
 PARTITIONS_DONE = "partitions done"
-# how many, of how many where that is known, and of what
+# number done, total or None, unit
 ReadingCallback = Callable[[int, int | None, str], object]
 _CALLBACK: ContextVar[ReadingCallback | None] = ContextVar(
     "rekmeans_reading_callback", default=None
@@ -17,9 +17,7 @@ _CALLBACK: ContextVar[ReadingCallback | None] = ContextVar(
 
 @contextmanager
 def watch_reading(callback: ReadingCallback) -> Iterator[None]:
-    """Call `callback` for each block that is read in this context, and for each Dask partition that
-    is done.
-    """
+    """Call `callback` after each block and each Dask partition in this context."""
     token = _CALLBACK.set(callback)
     try:
         yield
@@ -40,13 +38,13 @@ def explain_reading() -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         raise FileNotFoundError(
-            f"X must stay while it is read, a file is gone: {_reason(error)}."
+            f"X must not change while it is read, but a file is missing: {_reason(error)}."
         ) from error
     except Exception as error:
         if not type(error).__module__.startswith("pyarrow"):
             raise
         raise ValueError(
-            f"X cannot be read ({_reason(error)}): write its columns with one type in every file."
+            f"X cannot be read ({_reason(error)}). Use one type per column in all files."
         ) from error
 
 

@@ -1,6 +1,6 @@
-"""A sample of the rows of a stream, which the scale is computed from.
+"""A sample of recent rows of a stream, used to compute the scale.
 
-With every half-life after a row, its probability to be in the sample halves.
+The probability that a row is in the sample halves with every half-life.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from .._grid import Array
 from .base import Cells, ColumnAttributes, dense, is_sparse
 from .memory import MemoryTable
 
-# rows that are kept: at most MAX_RECENT, fewer if they have more cells (32 MB), but no less than
-# MIN_RECENT
+# The sample has at most MAX_RECENT rows and MAX_RECENT_CELLS cells (32 MB), but MIN_RECENT rows are
+# always allowed.
 MAX_RECENT = 1 << 12
 MAX_RECENT_CELLS = 1 << 22
 MIN_RECENT = 1 << 8
 WORD_BITS = 64
-RECENT_SEED = 0  # of the words, one for each row of the stream by its number
+RECENT_SEED = 0  # seed of the random words, one for each row number of the stream
 
 
 def _no_numbers() -> Array:
@@ -30,23 +30,23 @@ def _no_numbers() -> Array:
 
 @dataclass(frozen=True)
 class RecentRows:
-    """Rows, each with a level: the number of half-lives before it plus the leading zeros of its
-    random word.
+    """A sample of rows with levels.
 
-    A row has level L or more with probability 2^(its half-lives - L), at most 1. The sample keeps
-    the rows at `least_level` and above, which is the least level with few enough rows. So the
-    sample does not depend on the blocks.
+    The level of a row is the number of half-lives before it plus the number of leading zeros of its
+    random word. A row with e half-lives before it has level L or more with probability
+    min(1, 2^(e - L)). The sample keeps rows at `least_level` and above. This is the lowest level
+    with few enough rows, so the sample does not depend on the blocks.
     """
 
     X: Cells | None = None  # (m, d); None before the first block
-    weights: Array = field(default_factory=_no_numbers)  # (m,) of the table
-    epochs: Array = field(default_factory=_no_numbers)  # (m,) half-lives before each
+    weights: Array = field(default_factory=_no_numbers)  # (m,)
+    epochs: Array = field(default_factory=_no_numbers)  # (m,) number of half-lives before each row
     levels: Array = field(default_factory=_no_numbers)  # (m,)
     least_level: int = 0
-    n_rows_before: int = 0  # rows of the stream so far, kept or not
+    n_rows_before: int = 0  # all rows of the stream so far
 
     def add(self, table: MemoryTable, epochs: Array) -> RecentRows:
-        """Return the sample with the rows of a block; `epochs` are the half-lives before each."""
+        """Return the sample after a block; `epochs` are the half-lives before each of its rows."""
         n = table.n_rows
         words = np.random.PCG64(RECENT_SEED).advance(self.n_rows_before).random_raw(n)
         levels = epochs + WORD_BITS - np.frexp(words.astype(np.float64))[1]
@@ -63,7 +63,7 @@ class RecentRows:
         return joined._without_lowest()
 
     def _without_lowest(self) -> RecentRows:
-        """Return the rows of the least level with few enough rows."""
+        """Return the rows at the lowest level with few enough rows and above."""
         if self.X is None:
             return self
         most = max(MIN_RECENT, min(MAX_RECENT, MAX_RECENT_CELLS // self.X.shape[1]))
@@ -75,17 +75,15 @@ class RecentRows:
         return replace(self, **of_rows, least_level=least)
 
     def table(self, columns: ColumnAttributes) -> MemoryTable:
-        """Return the rows with weights that correct for their probability to be kept, and that
-        halve with every half-life.
-        """
-        X = cast(Cells, self.X)  # no scale is computed before the first block
+        """Return the rows with weights that fade and that correct for the sampling probability."""
+        X = cast(Cells, self.X)  # the scale is never computed before the first block
         ages = np.maximum(self.epochs, self.least_level)
         weights = np.ldexp(self.weights, np.maximum(ages - ages.max(), -WORD_BITS // 4))
         return MemoryTable(X, None if (weights == weights[0]).all() else weights, columns)
 
 
 def _stack(blocks: tuple[Cells, ...]) -> Cells:
-    """Return blocks one below the other, sparse if all of them are."""
+    """Stack blocks vertically; the result is sparse if all blocks are."""
     if all(is_sparse(block) for block in blocks):
         return sparse.vstack(blocks, format="csr")
     return np.concatenate([dense(block) for block in blocks]).astype(np.float64)

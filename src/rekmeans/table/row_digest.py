@@ -1,6 +1,6 @@
 """A digest of all rows in order and of their weights.
 
-It is the same for any blocks and dtypes, dense or sparse.
+It does not depend on blocks, dtypes or sparsity.
 """
 
 from __future__ import annotations
@@ -13,20 +13,19 @@ from .._grid import Array
 from .base import Cells, is_sparse
 from .source_parts import BlockCells
 
-BASE = 0x9E3779B97F4A7C15  # 5 modulo 8: its powers repeat only after 2^62 rows
-FACTOR_SEED = 0  # of the random odd factors, one for each column
+BASE = 0x9E3779B97F4A7C15  # 5 modulo 8, so its powers repeat only after 2^62 rows
+FACTOR_SEED = 0  # seed of the random odd factors, one per column
 WEIGHT_FACTOR = np.uint64(0xD6E8FEB86659FD93)
-MIXING_FACTOR = np.uint64(0xFF51AFD7ED558CCD)  # of MurmurHash3
-DIGEST_CELLS = 1 << 16  # of a block: it and its copies fit in the cache
+MIXING_FACTOR = np.uint64(0xFF51AFD7ED558CCD)  # a constant of MurmurHash3
+DIGEST_CELLS = 1 << 16  # cells per block; the block and its copies fit in the cache
 MODULUS = 1 << 64
 
 
 def digest_rows(X: Cells | BlockCells, weights: Array | None, first: int = 0) -> int:
-    """Return the share of some rows in the digest, numbered from `first` on; shares add modulo
-    2^64.
+    """Return the share of some rows in the digest. Shares are added modulo 2^64.
 
-    The digest is sum_i B^i mix(h_i) with h_i = sum_j a_j bits(x_ij) + a bits(w_i). A zero has no
-    bits, so the cost of sparse rows depends on their nonzero cells only.
+    The digest is sum_i B^i mix(h_i) with h_i = sum_j a_j bits(x_ij) + a bits(w_i), where i starts
+    at `first`. A zero has no bits, so the cost of sparse rows depends only on their nonzero cells.
     """
     size = max(1, DIGEST_CELLS // X.shape[1])
     blocks = (slice(at, at + size) for at in range(0, X.shape[0], size))
@@ -38,7 +37,7 @@ def digest_rows(X: Cells | BlockCells, weights: Array | None, first: int = 0) ->
 
 
 def shift_digest(digest: int, n_rows: int) -> int:
-    """Return the share of the same rows when `n_rows` more rows precede them."""
+    """Return the share of the same rows if `n_rows` more rows precede them."""
     return digest * pow(BASE, int(n_rows), MODULUS) % MODULUS
 
 
@@ -66,7 +65,7 @@ def _hash_sparse_rows(X: sparse.csr_array, factors: Array) -> Array:
 def _bits(cells: ArrayLike) -> Array:
     """Return the bits of numbers as float64, with the high half mixed into the low half.
 
-    All NaN have the same bits, and negative zero those of zero.
+    All NaN have the same bits. Negative zero has the bits of zero.
     """
     numbers = np.array(cells, np.float64)
     numbers += 0.0

@@ -1,4 +1,4 @@
-"""Blocks as a source reads them, and parts of a source that several threads read side by side."""
+"""Raw blocks, and parts of a source that several threads read in parallel."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from numpy.typing import DTypeLike
 from .._grid import Array
 
 Item = TypeVar("Item")
-COLUMN_TYPES = set(map(np.dtype, "bhilBHILfd"))  # numbers that every engine reads
-TILE_BYTES = 1 << 17  # of rows that are written together, so that they stay in the cache
+COLUMN_TYPES = set(map(np.dtype, "bhilBHILfd"))  # dtypes that every engine supports
+TILE_BYTES = 1 << 17  # rows written together, so that they stay in the cache
 
 
 @dataclass(frozen=True)
 class ColumnCells:
     """The cells of a block, stored column by column and indexed by row.
 
-    `cells[numbers]` copies some rows into an array, `np.asarray(cells)` all of them.
+    `cells[numbers]` copies some rows into an array, `np.asarray(cells)` copies all rows.
     """
 
-    columns: tuple[Array, ...]  # (m,) each, of one type
+    columns: tuple[Array, ...]  # (m,) each, all of one dtype
     dtype: np.dtype[np.generic]  # of the rows
 
     @classmethod
     def of_columns(cls, columns: Sequence[Array], dtype: np.dtype[np.generic]) -> Self:
-        """Return the cells of these columns; copy them unless they share one plain number type."""
+        """Return the cells of these columns without a copy if they share one plain dtype."""
         kinds = {column.dtype for column in columns}
         if len(kinds) > 1 or not kinds <= COLUMN_TYPES:
             columns = [column.astype(dtype, copy=False) for column in columns]
@@ -57,18 +57,18 @@ class ColumnCells:
         return self[:].astype(dtype or self.dtype, copy=False)
 
 
-BlockCells: TypeAlias = Array | ColumnCells  # (m, d), row by row or column by column
+BlockCells: TypeAlias = Array | ColumnCells  # (m, d), in row-major or column-major order
 
 
 class RawBlock(NamedTuple):
-    """Some rows in the order of the table."""
+    """Consecutive rows of a table as a source reads them."""
 
     X: BlockCells
-    weights: Array | None  # (m,) as they are written, None for all equal
+    weights: Array | None  # (m,) as in the source, None for all equal
 
 
 class SourcePart(NamedTuple):
-    """Rows of a source from row `start` on, read block by block.
+    """Rows of a source that start at row `start` and are read block by block.
 
     A block is valid until the next one is read.
     """
@@ -78,7 +78,7 @@ class SourcePart(NamedTuple):
 
 
 def prefetch(items: Iterator[Item]) -> Iterator[Item]:
-    """Yield the same items; make each in a thread while the one before is used."""
+    """Yield the same items; a thread prepares each one while the previous one is used."""
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(next, items, None)
         while (item := waiting.result()) is not None:
@@ -91,9 +91,9 @@ def map_parts(
 ) -> Iterator[tuple[int, Item]]:
     """Yield the number of rows and `work(start, block)` of each block, in the order of completion.
 
-    A block is worked on by the thread that read it.
+    The thread that reads a block also processes it.
     """
-    # None at the end of a part
+    # None marks the end of a part
     found: SimpleQueue[tuple[int, Item] | BaseException | None] = SimpleQueue()
     is_stopped = Event()
 

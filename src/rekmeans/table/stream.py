@@ -1,7 +1,4 @@
-"""A table whose rows are not in memory, but read block by block.
-
-The next block is read while the last one is used.
-"""
+"""Tables that are read block by block, with one block read ahead."""
 
 from __future__ import annotations
 
@@ -31,22 +28,22 @@ from .reading import explain_reading, report_reading
 from .source_parts import BlockCells, Item, RawBlock, map_parts, prefetch
 from .survey import Survey
 
-COUNTED_LABELS = 1 << 20  # labels that are counted at a time: they may be in a file
-# of the cells of a block in float64; for more, the allocator calls the system for each block
+COUNTED_LABELS = 1 << 20  # labels counted at a time, because they may be in a file
+# maximum float64 cells of a block; for larger ones, the allocator calls the system each time
 STREAM_BLOCK_BYTES = 1 << 23
-MIN_BLOCK_ROWS = 256  # of a block
-# of a block in memory at once: two are read ahead, one is in use, mapped to twice as many numbers
+MIN_BLOCK_ROWS = 256
+# copies of a block in memory: two read ahead, one in use, whose mapped rows have twice its size
 COPIES = 6
-COPIES_OF_READER = 2  # the same for each thread that reads and uses its own blocks
-STATE_BYTES = 64  # of a row, besides its cells
+COPIES_OF_READER = 2  # per thread that reads and uses its own blocks
+STATE_BYTES = 64  # per row, in addition to its cells
 
 
 @dataclass(frozen=True)
 class Block:
-    """Rows of a stream, from row `start` on."""
+    """A block of rows that starts at row `start`."""
 
     start: int
-    X: BlockCells  # as the source reads them
+    X: BlockCells  # as read from the source
     weights: Array | None
     columns: ColumnAttributes
     largest_weight: float | None  # of the whole table
@@ -60,7 +57,7 @@ class Block:
         return MemoryTable(np.asarray(self.X), self.weights, self.columns, self.largest_weight)
 
     def take(self, numbers: Array) -> MemoryTable:
-        """Return the rows of these numbers in the block."""
+        """Return the rows with these numbers in the block."""
         weights = None if self.weights is None else self.weights[numbers]
         return MemoryTable(self.X[numbers], weights, self.columns, self.largest_weight)
 
@@ -73,7 +70,7 @@ class StreamTable:
     survey: Survey
     columns: ColumnAttributes = field(default_factory=ColumnAttributes)
     memory_limit: int | None = None  # bytes
-    n_threads: int | None = None  # that may read the source
+    n_threads: int | None = None  # maximum threads that read the source
 
     is_in_memory: ClassVar[bool] = False
     is_partitioned: ClassVar[bool] = False
@@ -93,7 +90,7 @@ class StreamTable:
 
     @property
     def weights(self) -> Array | None:
-        """The weights of all rows, (n,), from a read of all blocks."""
+        """The weights of all rows, (n,); reads all blocks."""
         if self.survey.largest_weight is None:
             return None
         return np.concatenate([block.table.weights for block in self.read_blocks()])
@@ -106,14 +103,14 @@ class StreamTable:
 
     def digest(self) -> int:
         if self.survey.digest is None:
-            raise ValueError("The survey of this table has no digest. Ask survey_rows for it.")
+            raise ValueError("The survey of this table has no digest. Request it from survey_rows.")
         return self.survey.digest
 
     def blocks(self, size: int) -> Iterator[slice]:
         return (slice(at, min(at + size, self.n_rows)) for at in range(0, self.n_rows, size))
 
     def read_blocks(self) -> Iterator[Block]:
-        """Yield all rows in order; each block is read while the previous one is used."""
+        """Yield the blocks in order; each is read while the previous one is used."""
         at = 0
         with explain_reading():
             for raw in prefetch(self.source.blocks(block_rows(self.n_columns, self.memory_limit))):
@@ -123,15 +120,13 @@ class StreamTable:
         self._reject_other_length(at)
 
     def dense_blocks(self) -> Iterator[tuple[slice, Array]]:
-        """Yield all rows in order, block by block: their slice, and their cells as a dense
-        array.
-        """
+        """Yield the slice and the dense cells of each block of rows, in order."""
         for block in self.read_blocks():
             for rows, X in block.table.dense_blocks():
                 yield slice(block.start + rows.start, block.start + rows.stop), X
 
     def map_blocks(self, work: Callable[[Block, int], Item], n_threads: int) -> Iterator[Item]:
-        """Yield `work(block, threads)` of every block, in any order.
+        """Yield `work(block, threads)` for each block, in any order.
 
         If the source has several parts, several threads read them.
         """
@@ -160,12 +155,12 @@ class StreamTable:
     def _reject_other_length(self, n: int) -> None:
         if n != self.n_rows:
             raise ValueError(
-                f"X must stay as it is while it is read: it had {self.n_rows:,} rows, and now "
-                f"{n:,}."
+                f"X must not change while it is read: it had {self.n_rows:,} rows, and now {n:,}. "
+                f"Repeat the fit."
             )
 
     def dense(self, rows: slice | Array = slice(None)) -> Array:
-        """Return these rows; all rows are read unless the source can find single ones."""
+        """Return these rows. All rows are read unless the source supports random access."""
         ascending, places = np.unique(numbers_of_rows(rows, self.n_rows), return_inverse=True)
         return self._rows_at(ascending)[0][places]
 
@@ -180,7 +175,7 @@ class StreamTable:
         return MemoryTable(self.dense(rows), weights, self.columns)
 
     def in_memory(self) -> MemoryTable:
-        """Return all rows in memory; the table is small, and starts are chosen from it."""
+        """Return all rows of a small table in memory, to choose starts from."""
         blocks = [block.table for block in self.read_blocks()]
         weights = (
             None
@@ -190,7 +185,7 @@ class StreamTable:
         return MemoryTable(stack_blocks([block.X for block in blocks]), weights, self.columns)
 
     def count_labels(self, labels: Array, k: int) -> Array:
-        """Return the number of rows with each label; labels in a file are read in blocks."""
+        """Return the number of rows with each label. Labels in a file are read in blocks."""
         blocks = (np.bincount(labels[at], minlength=k) for at in self.blocks(COUNTED_LABELS))
         return reduce(add, blocks)
 
@@ -211,7 +206,7 @@ class StreamTable:
         return self.sample(SUMMARY_ROWS, SUMMARY_SEED).repeat_rows()
 
     def _counting_rows(self) -> MemoryTable:
-        """Return all rows whose weight is not 0, in memory."""
+        """Return all rows with nonzero weight, in memory."""
         table = self.in_memory()
         if table.weights is None:
             return table
@@ -226,9 +221,9 @@ class StreamTable:
         return sum(int(running_weights(block.table)[-1]) for block in self.read_blocks())
 
     def _rows_at(self, goals: Array, by_weight: bool = False) -> tuple[Array, Array]:
-        """Return the rows whose running sum of weights, or of ones, first exceeds these goals.
+        """Return the rows whose cumulative weight, or count, first exceeds each goal.
 
-        The second array is how often each row is drawn.
+        The second array is the number of times that each row was drawn.
         """
         goals, times = np.unique(goals, return_counts=True)
         is_weighted = by_weight and self.largest_weight is not None
@@ -258,7 +253,7 @@ class StreamTable:
 
 
 def block_rows(n_columns: int, memory_limit: int | None = None, n_readers: int = 1) -> int:
-    """Return the number of rows of a block, so that all copies stay within half of the limit."""
+    """Return the number of rows per block so that all copies fit into half of the limit."""
     size = STREAM_BLOCK_BYTES // (8 * n_columns)
     if memory_limit is not None:
         copies = max(COPIES, COPIES_OF_READER * n_readers)
@@ -267,23 +262,23 @@ def block_rows(n_columns: int, memory_limit: int | None = None, n_readers: int =
 
 
 def rows_at_goals(X: Cells, ends: Array, goals: Array, times: Array) -> tuple[Array, Array]:
-    """Return the rows of a block whose running sums `ends` first exceed these ascending goals.
+    """Return the rows of a block whose cumulative sums `ends` first exceed the ascending goals.
 
-    The second array is the sum of `times` of each row.
+    The second array is the sum of `times` for each row.
     """
     rows, first = np.unique(np.searchsorted(ends, goals, side="right"), return_index=True)
     return X[rows], np.add.reduceat(times, first)
 
 
 def stack_blocks(blocks: Sequence[Cells]) -> Array:
-    """Return blocks one below the other, stored row by row.
+    """Stack blocks vertically in row-major order.
 
-    The order in memory matters: the last bit of sums over columns depends on it.
+    The memory order affects the last bit of sums over columns.
     """
     return np.ascontiguousarray(np.concatenate(blocks))
 
 
 def running_weights(block: MemoryTable) -> Array:
-    """Return running sums of the integer weights of a block, (m,)."""
+    """Return the cumulative integer weights of a block, (m,)."""
     w, _ = integer_weights(np.asarray(block.weights), block.largest_weight)
     return np.cumsum(w)

@@ -1,4 +1,4 @@
-"""The table of any input on the host: in memory, or a StreamTable of a source of blocks."""
+"""Create the table of any input on the host: in memory, or a StreamTable."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
 
-# without a limit, decoded blocks may take this part of the machine's memory
+# by default, decoded blocks may take 1/DECODED_SHARE of the memory of the machine
 DECODED_SHARE = 4
-LABEL_BYTES = 12  # of a row: its label and bounds
-WORKING_BYTES = 1 << 26  # of the blocks that are being read
+LABEL_BYTES = 12  # per row, for its label and bounds
+WORKING_BYTES = 1 << 26  # memory for the blocks that are being read
 
 
 class BadRows(NamedTuple):
-    """The start of a block with rows that are rejected, and the error."""
+    """The start of a block with invalid rows, and the error."""
 
     start: int
     error: ValueError
@@ -58,7 +58,7 @@ def read_host_table(
     k: int = 1,
     k_parameter: str = "",
 ) -> MemoryTable | StreamTable:
-    """Return the table of rows in the memory of the host, or of a source that is read in blocks.
+    """Return the table of rows in host memory, or of a source that is read in blocks.
 
     For the parameters, see `read_table`.
     """
@@ -78,7 +78,7 @@ def read_host_table(
         given = cast("ArrayLike", sample_weight)
         if source.n_rows is None and np.ndim(given) == 0:
             raise ValueError(
-                f"sample_weight must have one weight a row, got {sample_weight!r:.40}: pass an "
+                f"sample_weight must have one weight per row, got {sample_weight!r:.40}. Pass an "
                 f"array."
             )
         n = np.size(given) if source.n_rows is None else source.n_rows
@@ -95,7 +95,7 @@ def read_host_table(
 
 
 class FittedColumns(NamedTuple):
-    """The columns of a fit: their schema, or only their names."""
+    """The columns of a fit: a schema, or only names."""
 
     schema: TableSchema | None
     names: list[str] | None
@@ -107,7 +107,7 @@ class FittedColumns(NamedTuple):
 
 
 def fitted_names(estimator: BaseEstimator) -> list[str] | None:
-    """Return the column names of a fit, by which columns of other tables are selected."""
+    """Return the column names of a fit, which select the columns of other tables."""
     names = getattr(estimator, "feature_names_in_", None)
     return None if names is None else list(names)
 
@@ -118,11 +118,13 @@ def find_source(
     memory_limit: int | None = None,
     fitted: FittedColumns | None = None,
 ) -> BlockSource | None:
-    """Return the source of blocks that X is or names; None for a table in memory.
+    """Return X, or the file at path X, as a source of blocks; None for a table in memory.
 
     `weight` is the name of the column of weights, `fitted` are the columns of the fit.
     """
-    if type(X) is np.ndarray:  # the protocol check below takes longer than reading a small table
+    if (
+        type(X) is np.ndarray
+    ):  # the protocol check below would take longer than reading a small table
         return None
     if isinstance(X, FileTable):
         X = X.X
@@ -142,17 +144,16 @@ def find_source(
 
 
 def _scan_source(scan: Scan, weight: str | None, fitted: FittedColumns | None) -> SchemaBlocks:
-    """Return the blocks of a scan, by a new schema or by that of a fit."""
+    """Return the blocks of a scan, with a new schema or the schema of a fit."""
     selection = ColumnSelection(weight=weight)
     names = list(scan.types)
     if weight is not None and weight not in scan.types:
         raise ValueError(
-            f"sample_weight={weight!r} must name a column of X; it has {', '.join(names):.80}."
+            f"sample_weight={weight!r} must name a column of X. Pass one of {', '.join(names):.80}."
         )
     if weight is not None and scan.column_types[weight].storage not in ("integer", "number"):
         raise ValueError(
-            f"sample_weight={weight!r} must name a column of numbers, got one of "
-            f"{scan.types[weight]}."
+            f"sample_weight={weight!r} must name a numeric column, got one of {scan.types[weight]}."
         )
     with explain_reading():
         if fitted is None:
@@ -172,9 +173,11 @@ def _reject_no_feature(schema: TableSchema) -> None:
     if schema.features:
         return
     if not schema.columns or all(why == WEIGHTS for why in schema.skipped_columns.values()):
-        raise ValueError("X has 0 feature(s) while a minimum of 1 is required: pass a column.")
+        raise ValueError(
+            "X has 0 feature(s) while a minimum of 1 is required. Pass at least one column."
+        )
     reasons = name_list([f"{name} ({why})" for name, why in schema.skipped_columns.items()])
-    raise ValueError(f"X must be numeric, no column is: {reasons}. Encode a column as numbers.")
+    raise ValueError(f"X has no numeric column: {reasons}. Encode a column as numbers.")
 
 
 def _file_rows(
@@ -209,9 +212,9 @@ def _file_rows(
 
 
 def _is_large_memmap(X: object, memory_limit: int | None) -> bool:
-    """Return whether X is in a file and larger than the limit.
+    """Return whether X is a memory-mapped file that is larger than the limit.
 
-    A copy of a memmap is a memmap too, but in memory.
+    A copy of a memmap has the same type, but is in memory.
     """
     if not isinstance(X, np.memmap) or memory_limit is None:
         return False
@@ -219,7 +222,7 @@ def _is_large_memmap(X: object, memory_limit: int | None) -> bool:
 
 
 def room_for_blocks(n_rows: int, memory_limit: int | None) -> int:
-    """Return the bytes left for decoded blocks besides labels, bounds and blocks being read."""
+    """Return the bytes left for decoded blocks after labels, bounds and blocks being read."""
     if memory_limit is None:
         return machine_memory() // DECODED_SHARE
     return max(0, memory_limit * 3 // 4 - LABEL_BYTES * n_rows - WORKING_BYTES)
@@ -232,7 +235,7 @@ def survey_rows(
     n_threads: int | None = None,
     has_digest: bool = False,
 ) -> Survey:
-    """Read all rows once and return their survey; raise an error for the first bad row."""
+    """Read all rows once and return their survey; raise an error for the first invalid row."""
 
     def survey_raw(start: int, raw: RawBlock) -> Survey | BadRows:
         w = None if raw.weights is None else np.asarray(raw.weights, np.float64)
@@ -260,7 +263,7 @@ def survey_rows(
 
 
 def _named_source(name: str, weight: str | None, fitted: FittedColumns | None) -> BlockSource:
-    """Return the source that a path names: an array in a .npy file, or the scan of other files."""
+    """Return the source of a path: the array of a .npy file, or a scan of other files."""
     path = Path(name)
     if not is_pattern(name) and not path.exists():
         raise FileNotFoundError(
@@ -276,13 +279,13 @@ def _named_source(name: str, weight: str | None, fitted: FittedColumns | None) -
     scan = _open_named(name, ColumnSelection(only=only, weight=weight))
     if isinstance(scan, ArrayScan):
         raise TypeError(
-            f"{name} is read into memory only. Pass rekmeans.read_table({path.name!r})."
+            f"{name} cannot be read in blocks. Pass rekmeans.read_table({path.name!r})."
         )
     return _scan_source(scan, weight, fitted)
 
 
 def _open_named(name: str, selection: ColumnSelection) -> Scan | ArrayScan:
-    """Open a file by the ending of its name; files without a known ending are parquet."""
+    """Open a file by its extension. Files without a known extension are read as Parquet."""
     if is_several_files(name) or file_ending(Path(name)) not in READERS:
         from ..io.parquet import scan_parquet
 
@@ -296,14 +299,14 @@ def _array_source(
     """Return the source of an array, which has no column names."""
     if weight is not None:
         raise ValueError(
-            f"sample_weight={weight!r} names a column, X has no column names: pass an array of "
+            f"sample_weight={weight!r} names a column, but X has no column names. Pass an array of "
             f"weights."
         )
     source = array if isinstance(array, ArrayBlocks | NpyBlocks) else ArrayBlocks(array)
     cells = source.array.array if isinstance(source, NpyBlocks) else source.array
     if not hasattr(cells, "dtype"):
         raise TypeError(
-            f"X must be a zarr array, got a {type(cells).__name__}: pass one of the arrays in it."
+            f"X must be a zarr array, got a {type(cells).__name__}. Pass one of its arrays."
         )
     if cells.ndim != 2 or np.dtype(cells.dtype).kind not in PLAIN_KINDS:
         raise ValueError(

@@ -1,6 +1,4 @@
-"""A survey of a table that is not in memory: facts from one read of all rows, which rejects bad
-rows.
-"""
+"""Survey an out-of-core table: validate all rows and collect statistics in one read."""
 
 from __future__ import annotations
 
@@ -19,20 +17,22 @@ from .source_parts import BlockCells, ColumnCells
 
 @dataclass(frozen=True)
 class Survey:
-    """The facts of all rows, or of some of them; surveys of different rows add."""
+    """Statistics of all or some rows. Surveys of different rows can be added."""
 
     n_rows: int
-    n_counting: int  # rows whose weight is not 0
-    # smallest and largest observed cell of rows with a weight, (d,); NaN where there is none
+    n_counting: int  # rows with a nonzero weight
+    # smallest and largest observed cell of rows with nonzero weight, (d,); NaN if there is none
     low: Array
     high: Array
     has_missing: bool
-    largest_weight: float | None  # None where all weights are equal
-    smallest_weight: float = np.inf  # that is not 0
-    digest: int | None = None  # share of these rows in the digest of all; None if not requested
+    largest_weight: float | None  # None if all weights are equal
+    smallest_weight: float = np.inf  # smallest nonzero weight
+    digest: int | None = (
+        None  # contribution of these rows to the digest of all rows; None if not requested
+    )
 
     def __add__(self, other: Survey) -> Survey:
-        """Return the survey of these rows and others."""
+        """Return the survey of the rows of both surveys."""
         weights = self.largest_weight, other.largest_weight
         return Survey(
             self.n_rows + other.n_rows,
@@ -55,9 +55,7 @@ def survey_raw_block(
     first: int,
     has_digest: bool = False,
 ) -> Survey:
-    """Survey a block as it was read, with its share in the digest of all rows if `has_digest` is
-    set.
-    """
+    """Return the survey of a raw block, with its contribution to the digest if requested."""
     survey = _survey_cells(X, weights, names, first)
     return replace(survey, digest=digest_rows(X, weights, first)) if has_digest else survey
 
@@ -65,20 +63,20 @@ def survey_raw_block(
 def _survey_cells(
     X: BlockCells, weights: Array | None, names: Sequence[ColumnName], first: int
 ) -> Survey:
-    """Return the survey of a block without a copy by rows if all its cells are valid."""
+    """Return the survey of a block; copy it to row order only if a cell may be invalid."""
     if isinstance(X, ColumnCells) and weights is None:
         low, high = (
             np.array([end(column) for column in X.columns], np.float64) for end in (np.min, np.max)
         )
-        if (np.maximum(-low, high) <= validation.LARGEST_VALUE).all():  # not so where a cell is NaN
+        if (np.maximum(-low, high) <= validation.LARGEST_VALUE).all():  # false if a cell is NaN
             return Survey(len(X), len(X), low, high, False, None)
     return survey_block(MemoryTable(np.asarray(X), weights), names, first)
 
 
 def survey_block(block: MemoryTable, names: Sequence[ColumnName], first: int = 0) -> Survey:
-    """Return the survey of a block that starts at row `first`; raise an error for bad rows."""
+    """Return the survey of a block that starts at row `first`; raise an error for invalid rows."""
     validation.reject_bad_rows(block.X, names, first)
-    # not `extent`: its lock may be held by a thread that waits for this block
+    # do not use `extent`: the thread that holds its lock may wait for this block
     find_extent = block.column_summary().find_extent
     w = block.weights
     n = block.n_rows
@@ -93,9 +91,11 @@ def survey_block(block: MemoryTable, names: Sequence[ColumnName], first: int = 0
 
 
 def reject_bad_survey(survey: Survey | None) -> Survey:
-    """Return the survey of all rows; raise ValueError for no rows or a large range of weights."""
+    """Return a survey; raise ValueError for no rows or too large a range of weights."""
     if survey is None:
-        raise ValueError("X has 0 sample(s) while a minimum of 1 is required: pass a row.")
+        raise ValueError(
+            "X has 0 sample(s) while a minimum of 1 is required. Pass at least one row."
+        )
     if survey.largest_weight is not None:
         validation.reject_weight_range(survey.largest_weight, survey.smallest_weight)
     return survey

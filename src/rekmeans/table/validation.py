@@ -1,4 +1,4 @@
-"""Validation of input: any common table becomes rows of numbers and weights, or raises an error.
+"""Validate input: convert any common table to rows of numbers and weights, or raise an error.
 
 No other module of the package rejects tables or weights.
 """
@@ -26,11 +26,15 @@ from .sparse_rows import csr_rows
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-# DLPack's numbers of memory that the processor reads: plain, pinned, managed
+# DLPack device types whose memory the CPU can read: CPU, pinned and managed
 HOST_MEMORY = {1, 3, 11, 13}
-MAX_SHAPE_COLUMNS = 500  # of a Mahalanobis fit: a shape has 1000 x 1000 numbers per cluster
-MAX_PAIRED_ROWS = 50_000  # rows of a kernel mean: a pass over all pairs takes half a minute
-# larger values overflow in differences and squares; a float64, also beside float32 cells
+MAX_SHAPE_COLUMNS = (
+    500  # columns of a Mahalanobis fit, whose shape has 1000 x 1000 numbers per cluster
+)
+MAX_PAIRED_ROWS = (
+    50_000  # rows of kernel means: with more, a pass over all pairs takes more than half a minute
+)
+# larger values overflow in squared differences; float64, even when compared with float32 cells
 LARGEST_VALUE = np.float64(1e150)
 
 
@@ -50,10 +54,10 @@ def read_table(
     k: int = 1,
     k_parameter: str = "",
 ) -> MemoryTable:
-    """Return the table of an estimator's input, for k clusters.
+    """Return the table of the input of an estimator with k clusters.
 
     Unless `fitting`, the columns are compared with those of the fit. `k_parameter` is the parameter
-    that sets k, with its value.
+    that sets k, with its value, for error messages.
     """
     schema = None if fitting else getattr(estimator, "schema_", None)
     frame = None if is_sparse(X) else open_frame(X)
@@ -70,10 +74,10 @@ def read_table(
 
 
 def reject_few_rows(n: int, k: int, k_parameter: str) -> None:
-    """Raise ValueError for a table of fewer rows than clusters."""
+    """Raise ValueError if a table has fewer rows than clusters."""
     if k > n:
         raise ValueError(
-            f"{k_parameter} needs at least {k} rows, got n_samples={n}: lower "
+            f"{k_parameter} requires at least {k} rows, got n_samples={n}. Use a smaller "
             f"{k_parameter.split('=')[0]} or add rows."
         )
 
@@ -81,14 +85,16 @@ def reject_few_rows(n: int, k: int, k_parameter: str) -> None:
 def read_columns(
     estimator: BaseEstimator, named: object, fitting: bool, schema: TableSchema | None = None
 ) -> ColumnAttributes:
-    """Return scikit-learn's attributes of the columns of a table, and its schema.
+    """Return the column attributes of scikit-learn and the schema of a table.
 
-    Unless `fitting`, the columns are compared with those of the fit, and the schema is that of the
-    fit.
+    Unless `fitting`, the columns are compared with those of the fit, and the schema of the fit is
+    returned.
     """
-    if fitting and schema is None and type(named) is np.ndarray:  # it has no column names
+    if (
+        fitting and schema is None and type(named) is np.ndarray
+    ):  # NumPy arrays have no column names
         return {"n_features_in_": named.shape[1]}
-    probe = copy(estimator)  # a fit that fails later must not change the estimator
+    probe = copy(estimator)  # the estimator must not change if the fit fails later
     validate_data(probe, named, reset=fitting, skip_check_array=True)
     columns = ColumnAttributes()
     if hasattr(probe, "n_features_in_"):
@@ -102,7 +108,7 @@ def read_columns(
 
 
 def as_rows(X: object) -> Cells:
-    """Return any table as rows of valid numbers, without a comparison of columns."""
+    """Convert any table to valid numbers without comparing its columns with a fit."""
     rows, names = _numbers(X)
     reject_empty(rows)
     reject_bad_rows(rows, names)
@@ -110,12 +116,12 @@ def as_rows(X: object) -> Cells:
 
 
 def number_rows(X: object) -> Cells:
-    """Return any table as numbers (n, d), without a copy if possible; values are not checked."""
+    """Convert any table to numbers (n, d), without a copy if possible and without value checks."""
     return _numbers(X)[0]
 
 
 def _numbers(X: object) -> tuple[Cells, Sequence[ColumnName]]:
-    """Return X as numbers (n, d), without a copy if possible, and its column names."""
+    """Return the numbers of X (n, d), without a copy if possible, and its column names."""
     if is_sparse(X):
         rows = _sparse(X)
         return rows, list(range(rows.shape[1]))
@@ -124,12 +130,11 @@ def _numbers(X: object) -> tuple[Cells, Sequence[ColumnName]]:
     frame = open_frame(X)
     if hasattr(X, "__dask_graph__"):
         raise TypeError(
-            f"X must be in memory here, got a {type(X).__name__} of Dask: pass X.compute() if it "
-            f"fits."
+            f"X must be in memory here, got a Dask {type(X).__name__}. Pass X.compute() if it fits."
         )
     reject_device_array(X)
     if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
-        raise TypeError(f"X must be in memory, got a lazy {type(X).__name__}: pass X.collect().")
+        raise TypeError(f"X must be in memory, got a lazy {type(X).__name__}. Pass X.collect().")
     if frame is not None:
         return frame_numbers(frame), frame.columns
     reject_what_is_no_table(X)
@@ -139,13 +144,13 @@ def _numbers(X: object) -> tuple[Cells, Sequence[ColumnName]]:
         raw = np.asarray(X)
     except ValueError:
         raise ValueError(
-            "X must be 2-D with rows of one length, got a ragged list: pad its rows with NaN."
+            "X must be 2-D with rows of equal length, got a ragged list. Pad its rows with NaN."
         ) from None
     return _array(raw)
 
 
 def _array(raw: Array) -> tuple[Array, Sequence[ColumnName]]:
-    """Return an array as numbers (n, d), and the numbers of its columns."""
+    """Convert an array to numbers (n, d), and return its column numbers."""
     reject_array(raw.dtype.kind == "c", str(raw.dtype), raw.shape)
     names = list(range(raw.shape[1]))
     if raw.dtype.isnative and (raw.dtype.kind in "iub" or raw.dtype in (np.float32, np.float64)):
@@ -158,10 +163,10 @@ def _array(raw: Array) -> tuple[Array, Sequence[ColumnName]]:
 
 
 def reject_array(is_complex: bool, dtype: str, shape: tuple[int, ...]) -> None:
-    """Raise ValueError unless an array has real numbers in rows and columns."""
+    """Raise ValueError unless an array is 2-D and real."""
     if is_complex:
         raise ValueError(
-            f"Complex data not supported: X has dtype {dtype}; pass X.real, X.imag or both."
+            f"Complex data not supported: X has dtype {dtype}. Pass X.real, X.imag or both."
         )
     if len(shape) != 2:
         raise ValueError(
@@ -172,13 +177,13 @@ def reject_array(is_complex: bool, dtype: str, shape: tuple[int, ...]) -> None:
 
 
 def _sparse(X: sparse.sparray) -> sparse.csr_array:
-    """Return a sparse table as CSR of float64 with sorted columns, each cell stored once."""
+    """Convert a sparse table to CSR of float64 with sorted columns and no duplicates."""
     if X.ndim != 2:
         raise ValueError(
             f"X must be 2-D (rows, columns), got {X.ndim}-D of shape {X.shape}. Reshape your data."
         )
     if X.dtype.kind not in "fiub":
-        raise ValueError(f"Complex data not supported: X has dtype {X.dtype}; pass real numbers.")
+        raise ValueError(f"Complex data not supported: X has dtype {X.dtype}. Pass real numbers.")
     return csr_rows(X)
 
 
@@ -188,16 +193,18 @@ def reject_empty(X: HasShape) -> None:
     n, d = shape
     if n == 0:
         raise ValueError(
-            f"X has 0 sample(s) (shape={shape}) while a minimum of 1 is required: pass a row."
+            f"X has 0 sample(s) (shape={shape}) while a minimum of 1 is required. "
+            "Pass at least one row."
         )
     if d == 0:
         raise ValueError(
-            f"X has 0 feature(s) (shape={shape}) while a minimum of 1 is required: pass a column."
+            f"X has 0 feature(s) (shape={shape}) while a minimum of 1 is required. "
+            "Pass at least one column."
         )
 
 
 def reject_bad_rows(X: Cells, names: Sequence[ColumnName], first: int = 0) -> None:
-    """Raise ValueError for rows without a value and values that are not finite.
+    """Raise ValueError for rows without values and for values that are not finite.
 
     `first` is the number of the first row.
     """
@@ -210,8 +217,8 @@ def reject_bad_rows(X: Cells, names: Sequence[ColumnName], first: int = 0) -> No
         gaps = np.isnan(X).sum(axis=1) if cells is X else _row_sums(X, np.isnan(cells))
         if len(empty := np.flatnonzero(gaps == X.shape[1])):
             raise ValueError(
-                f"every row of X needs at least one value: row {first + empty[0]} has only NaN; "
-                f"drop it."
+                f"each row of X must have a value, but row {first + empty[0]} has only NaN. "
+                f"Drop it."
             )
     if (np.abs(ends) > LARGEST_VALUE).any():
         i, j = (
@@ -221,13 +228,13 @@ def reject_bad_rows(X: Cells, names: Sequence[ColumnName], first: int = 0) -> No
         )
         what = "infinity" if np.isinf(X[i, j]) else f"a value too large ({X[i, j]:g})"
         raise ValueError(
-            f"X must be finite: {what} in row {first + i}, column {names[j]!r}; use NaN for a "
-            f"missing value."
+            f"X must be finite: {what} in row {first + i}, column {names[j]!r}. Use NaN for "
+            f"missing values."
         )
 
 
 def _extremes(cells: Array, *ends: np.ufunc) -> Array:
-    """Return the reduction of all cells and 0 by each of `ends`, some rows at a time."""
+    """Reduce all cells and 0 with each function in `ends`, some rows at a time."""
     size = max(1, CELLS_AT_ONCE // (cells[:1].size or 1))
     blocks = [cells[at : at + size] for at in range(0, len(cells), size)]
     found = [
@@ -251,8 +258,8 @@ def read_weights(sample_weight: object, n: int) -> Array:
         weights = np.full(n, float(weights))
     if weights.shape != (n,):
         raise ValueError(
-            f"sample_weight.shape == {weights.shape}, expected {(n,)}: one weight for each row of "
-            f"X."
+            f"sample_weight.shape == {weights.shape}, expected {(n,)}. Pass one weight "
+            f"per row of X."
         )
     reject_bad_weights(weights)
     reject_weight_range(float(weights.max()), float(weights[weights > 0].min(initial=np.inf)))
@@ -264,21 +271,21 @@ def reject_bad_weights(weights: Array) -> None:
     if not np.isfinite(weights).all() or weights.min() < 0:
         bad = weights[~(np.isfinite(weights) & (weights >= 0))][0]
         raise ValueError(
-            f"sample_weight must be finite and not negative, got {bad}: use 0 to leave a row out."
+            f"sample_weight must be finite and not negative, got {bad}. Use 0 to ignore a row."
         )
 
 
 def reject_weight_range(largest: float, smallest: float) -> None:
-    """Raise ValueError if the largest weight is 0, or the smallest positive weight is rounded to 0
-    beside it.
-    """
+    """Raise ValueError if all weights are 0, or if rounding would make a positive weight 0."""
     if largest == 0:
-        raise ValueError("sample_weight must not be all zero: at least one row has to count.")
+        raise ValueError(
+            "sample_weight must not be all zero. Give at least one row a positive weight."
+        )
     if not integer_weights(np.array([smallest]), largest)[0][0]:
         ratio = largest / smallest
         raise ValueError(
-            f"sample_weight spans a ratio of {ratio:.2g}, at most 2**31 fits: set the smallest to "
-            f"0."
+            f"sample_weight spans a ratio of {ratio:.2g}, but at most 2**31 is supported. "
+            f"Set the smallest weights to 0."
         )
 
 
@@ -287,37 +294,36 @@ def circle_points(X: object, d: int) -> Array:
     F = as_rows(X)
     if F.shape[1] != 2 * d:
         raise ValueError(
-            f"X must have {2 * d} columns, [cos | sin] of {d} features; got {F.shape[1]}."
+            f"X must have {2 * d} columns ([cos | sin] of {d} features), got {F.shape[1]}."
         )
     return dense(F)
 
 
 def reject_many_pairs(n: int, kernel: str) -> None:
-    """Raise ValueError for kernel means of too many rows: their cost is quadratic."""
+    """Raise ValueError if there are too many rows for kernel means, whose cost is quadratic."""
     if n > MAX_PAIRED_ROWS:
         raise ValueError(
-            f"centroids='mean' with kernel={kernel!r} needs the kernel values of all pairs of "
-            f"rows in each pass, so at "
-            f"most {MAX_PAIRED_ROWS} rows; got {n}, whose matrix would take {8e-9 * n * n:.3g} GB: "
-            f"use a sample of them, "
-            "or centroids='rectified', whose cost is linear in the rows."
+            f"centroids='mean' with kernel={kernel!r} computes the kernel values of all pairs of "
+            f"rows in each pass and supports at most {MAX_PAIRED_ROWS} rows, got {n} (the matrix "
+            f"would take {8e-9 * n * n:.3g} GB). Use a sample of the rows, or "
+            f"centroids='rectified', whose cost is linear in the number of rows."
         )
 
 
 def pairwise_table(table: MemoryTable, fitting: bool) -> PairwiseTable:
-    """Return the table of kernel values with one more column: the value of each row with itself.
+    """Append a column with the kernel value of each row with itself.
 
     New rows have 0 there.
     """
     reject_table_elsewhere(table, "kernel='precomputed'")
     if table.has_missing():
         raise ValueError(
-            "kernel='precomputed' needs all kernel values, X has NaN: fill them, or leave those "
-            "rows out."
+            "kernel='precomputed' requires all kernel values, but X has NaN. Fill them, or "
+            "drop these rows."
         )
     if fitting and table.n_rows != table.n_columns:
         raise ValueError(
-            f"kernel='precomputed' needs X square, (n_samples, n_samples); got {table.X.shape}."
+            f"kernel='precomputed' requires X of shape (n_samples, n_samples), got {table.X.shape}."
         )
     K = np.empty((table.n_rows, table.n_columns + 1))
     blocks = list(table.blocks(max(1, CELLS_AT_ONCE // table.n_columns)))
@@ -326,7 +332,7 @@ def pairwise_table(table: MemoryTable, fitting: bool) -> PairwiseTable:
         K[at, -1] = K[at, at].diagonal() if fitting else 0.0
     if fitting and not (_is_symmetric(K[:, :-1], blocks) and (K[:, -1] >= 0).all()):
         raise ValueError(
-            "kernel='precomputed' needs a symmetric X with no negative value on its diagonal."
+            "kernel='precomputed' requires a symmetric X without negative values on its diagonal."
         )
     return PairwiseTable(K, table.weights, table.columns)
 
@@ -338,9 +344,11 @@ def _is_symmetric(K: Array, blocks: list[slice]) -> bool:
 
 
 def reject_table_elsewhere(table: Table, who: str) -> None:
-    """Raise ValueError for a table whose rows are read in blocks or are on a GPU."""
+    """Raise an error for a table that is read in blocks or is on a GPU."""
     if not table.is_in_memory:
-        raise ValueError(f"{who} needs all rows at once, X is not in memory: pass a table that is.")
+        raise ValueError(
+            f"{who} requires all rows at once, but X is not in memory. Pass a table in memory."
+        )
     reject_table_on_device(table, who)
 
 
@@ -348,18 +356,19 @@ def reject_table_on_device(table: Table, who: str) -> None:
     """Raise an error for a table whose rows are on a device."""
     if not table.is_on_host:
         raise ValueError(
-            f"{who} needs all rows on the host, X is a tensor for engine='torch': pass a NumPy "
+            f"{who} requires rows on the host, but X is a tensor for engine='torch'. Pass a NumPy "
             f"array."
         )
 
 
 def reject_missing_values(table: Table, who: str, kernel: str = "") -> None:
-    """Raise ValueError if the table has missing values, which a kernel of this name excludes."""
+    """Raise ValueError if a table has missing values and the kernel does not support them."""
     if table.has_missing():
         kernel_text = f" with kernel={kernel!r}" if kernel else ""
-        way_out = "choose a kernel that supports them" if kernel else "use FuzzyCMeans"
+        way_out = "use a kernel that supports them" if kernel else "use FuzzyCMeans"
         raise ValueError(
-            f"{who} takes no missing values{kernel_text}, X contains NaN: fill them, or {way_out}."
+            f"{who}{kernel_text} does not support missing values, but X contains NaN. Fill them, "
+            f"or {way_out}."
         )
 
 
@@ -372,12 +381,12 @@ def reject_missing_coordinates(X: Array, Z: Array, kernel: str, beyond: str) -> 
     value = X[row, column]
     if np.isnan(value):
         raise ValueError(
-            f"the kernel {kernel!r} does not support missing values, column {column} of X has "
-            f"some: fill them."
+            f"the kernel {kernel!r} does not support missing values, but column {column} of X "
+            f"has some. Fill them."
         )
     raise ValueError(
         f"the kernel {kernel!r} does not support missing values, and beyond={beyond!r} makes a "
-        f"value outside the scale missing ({value:g} in column {column} of X): use beyond='clip'."
+        f"value outside the scale missing ({value:g} in column {column} of X). Use beyond='clip'."
     )
 
 
@@ -386,7 +395,7 @@ def reject_wide_shapes(d: int) -> None:
     if d > MAX_SHAPE_COLUMNS:
         raise ValueError(
             f"MahalanobisFuzzyCMeans supports at most {MAX_SHAPE_COLUMNS} features, got {d}: "
-            f"select some."
+            f"Select a subset."
         )
 
 
@@ -396,7 +405,7 @@ def is_device_array(X: object) -> bool:
         return False
     try:
         return int(X.__dlpack_device__()[0]) not in HOST_MEMORY
-    except (BufferError, ValueError):  # a device that DLPack has no number for
+    except (BufferError, ValueError):  # DLPack has no number for this device
         return True
 
 
@@ -405,7 +414,7 @@ def reject_device_array(X: object) -> None:
     if is_device_array(X):
         device = str(getattr(X, "device", "a GPU"))
         raise TypeError(
-            f"X must be on the host here, got a {type(X).__name__} on {device}: pass X.cpu()."
+            f"X must be on the host here, got a {type(X).__name__} on {device}. Pass X.cpu()."
         )
 
 
@@ -414,42 +423,38 @@ def reject_what_is_no_table(X: object) -> None:
     kind = type(X).__name__
     if isinstance(X, str | os.PathLike):
         raise TypeError(
-            f"X must be in memory here, got the path {str(X)!r:.60}: pass the table that is read "
-            f"from it."
+            f"X must be in memory here, got the path {str(X)!r:.60}. Read the file and pass "
+            f"the table."
         )
     if isinstance(X, list | tuple) and X and isinstance(X[0], str | os.PathLike):
         raise TypeError(
-            f"X must be a table or a path, got a {kind} of {len(X)} paths: pass a pattern, their "
-            f"folder, or "
-            "pyarrow.dataset.dataset(paths)."
+            f"X must be a table or a path, got a {kind} of {len(X)} paths. Pass a pattern, their "
+            f"folder, or pyarrow.dataset.dataset(paths)."
         )
     if isinstance(X, Iterator):
         raise TypeError(
-            f"X must be readable more than once, got a {kind}: pass a function that gives a new "
-            f"one."
+            f"X must be readable more than once, got a {kind}. Pass a function that returns a "
+            f"new iterator."
         )
     if hasattr(X, "__array__"):
         return
     if callable(X):
-        raise TypeError(f"X must be in memory here, got a {kind}: pass a table.")
+        raise TypeError(f"X must be in memory here, got a {kind}. Pass a table.")
     if type(X).__module__.startswith("pyarrow"):
         raise TypeError(
-            f"X must be a pyarrow table, a dataset or a path, got a {kind}: pass its path, or "
+            f"X must be a pyarrow table, a dataset or a path, got a {kind}. Pass its path, or "
             f"read it."
         )
 
 
 def reject_gathering(estimator: BaseEstimator, X: object) -> None:
-    """Raise ValueError if scikit-learn's output container would gather the rows of a Dask
-    collection.
-    """
+    """Raise ValueError if `set_output` would load a Dask collection into memory."""
     container = (
         getattr(estimator, "_sklearn_output_config", {}).get("transform")
         or get_config()["transform_output"]
     )
     if hasattr(X, "__dask_graph__") and container != "default":
         raise ValueError(
-            f"set_output(transform={container!r}) would gather all rows of Dask here: use "
-            f"transform='default', whose "
-            "answer is lazy."
+            f"set_output(transform={container!r}) would load all rows of Dask into memory. Use "
+            f"transform='default', whose result is lazy."
         )

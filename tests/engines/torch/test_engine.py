@@ -285,8 +285,8 @@ def test_an_unknown_rule_for_out_of_range_values_raises_an_error(monkeypatch):
 def test_methods_that_need_rows_on_the_host_raise_an_error():
     X = torch.rand(20, 2)
     callable_init = EulerKMeans(2, engine="torch", init=lambda X, k, random_state: X[:k])
-    assert "pass a NumPy array" in error_message(callable_init, X)
-    with pytest.raises(ValueError, match="an analysis needs all rows on the host"):
+    assert "Pass a NumPy array" in error_message(callable_init, X)
+    with pytest.raises(ValueError, match="an analysis requires rows on the host"):
         CircleDisplay.from_estimator(EulerKMeans(2, engine="torch").fit(X), X)
 
 
