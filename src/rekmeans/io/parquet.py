@@ -77,7 +77,12 @@ def _read_schema(name: str, fragment: dataset.ParquetFileFragment) -> pa.Schema:
 
 def _not_parquet(name: str, file: str, error: Exception) -> UnreadableFileError:
     reason = shorten(str(error), MESSAGE_LETTERS, placeholder="…").rstrip(".")
-    fix = f" Use a pattern that excludes it: {name}/*.parquet." if Path(name).is_dir() else ""
+    has_parquet = any(other.endswith(".parquet") for other in table_files(name) if other != file)
+    fix = (
+        f" Use a pattern that excludes it: {name}/*.parquet."
+        if has_parquet and Path(name).is_dir()
+        else " Convert it to parquet."
+    )
     which = f": {file}" if is_several_files(name) else ""
     return UnreadableFileError(
         f"{name} must be a parquet file, a folder of them or a pattern{which} ({reason}).{fix}"

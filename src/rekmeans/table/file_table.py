@@ -30,7 +30,7 @@ from ..io.selection import (
     reject_oversize,
 )
 from .base import Cells, dense
-from .column_counts import ColumnCounts
+from .column_counts import ColumnCounts, NumberCounts
 from .inference import (
     CountsByColumn,
     Inference,
@@ -42,6 +42,7 @@ from .inference import (
     find_candidates,
     infer_schema,
     merge_counts,
+    number_counts,
     provisional_features,
     read_modes,
     settle_schema,
@@ -277,7 +278,36 @@ def inspect_table(
             if column.name not in inference.counts
         ]
         counts = {**inference.counts, **count_columns(inference.scan, others)}
+        counts |= _count_decoded_texts(inference)
     return _table_of(inference, np.empty((0, len(inference.schema.features)))), counts
+
+
+def _count_decoded_texts(inference: Inference) -> dict[str, ColumnCounts]:
+    """Return the counts of text features, with the range of all their numbers.
+
+    Inference itself counts only numbers without grouping marks, currencies and the like.
+    """
+    scan = inference.scan
+    columns = [
+        column
+        for column in inference.schema.features
+        if scan.column_types[column.name].storage == "text"
+    ]
+    decoded = dict.fromkeys((column.name for column in columns), NumberCounts())
+    if columns:
+        for batch in scan.batches(read_modes(scan, list(decoded))):
+            for j, column in enumerate(columns):
+                (cells,) = column.encode(batch.column(j), np.float64)
+                decoded[column.name] += NumberCounts.of_values(
+                    cells[~np.isnan(cells)], is_id_candidate=False
+                )
+    counts = {}
+    for name, numbers in decoded.items():
+        before = number_counts(inference.counts, name)
+        texts = {} if before is None else before.texts
+        by_kind = {**inference.counts[name].by_kind, Number.kind: replace(numbers, texts=texts)}
+        counts[name] = replace(inference.counts[name], by_kind=by_kind)
+    return counts
 
 
 def _selection_of(

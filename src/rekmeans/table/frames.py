@@ -60,7 +60,8 @@ def open_frame(X: object) -> Frame | None:
     try:
         frame = nw.from_native(X, pass_through=True)
     except DuplicateError:
-        names = list(cast("IntoDataFrame", X).columns)
+        # the attribute `columns` of an Arrow table has the cells
+        names = list(getattr(X, "column_names", None) or cast("IntoDataFrame", X).columns)
         raise ValueError(f"X must have unique column names, got {names}. Rename one.") from None
     return frame if isinstance(frame, nw.DataFrame) else None
 
@@ -185,7 +186,7 @@ def arrow_column(series: Series[IntoSeries]) -> pa.Array:
 
     try:
         column = series.to_arrow()
-    except (pa.ArrowException, TypeError, ValueError):
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
         values = series.to_list()
         if any(isinstance(value, complex) for value in values):
             object_numbers(series.to_numpy(), series.name)
