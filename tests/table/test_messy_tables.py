@@ -135,8 +135,10 @@ def test_integers_beyond_64_bits_in_a_data_frame_are_those_of_its_file(tmp_path)
     frame.to_csv(tmp_path / "t.csv", index=False)
     table = read_table(tmp_path / "t.csv")
     model = fit(frame)
-    assert kinds_of(model.schema_) == kinds_of(table.schema) == {"a": "number", "b": "id"}
+    assert kinds_of(model.schema_) == kinds_of(table.schema) == {"a": "number", "b": "number"}
     assert_array_equal(model.labels_, fit(table).labels_)
+    with pytest.raises(ValueError, match="infinity in row 1, column 'b'"):
+        fit(pd.DataFrame({"a": [0.5, 1.5], "b": [1, -(10**400)]}))
 
 
 def test_an_arrow_table_with_a_repeated_name_is_an_error_that_names_it():

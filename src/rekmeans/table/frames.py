@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -190,6 +191,9 @@ def arrow_column(series: Series[IntoSeries]) -> pa.Array:
         values = series.to_list()
         if any(isinstance(value, complex) for value in values):
             object_numbers(series.to_numpy(), series.name)
+        if all(value is None or isinstance(value, int | float) for value in values):
+            # integers beyond 64 bits are floats, as in a csv file
+            return pa.array([None if _is_missing(value) else _as_float(value) for value in values])
         return pa.array([None if _is_missing(value) else str(value) for value in values])
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
@@ -197,6 +201,14 @@ def arrow_column(series: Series[IntoSeries]) -> pa.Array:
     if column.type == pa.string_view():
         column = column.cast(pa.large_string())
     return column
+
+
+def _as_float(value: float) -> float:
+    """Return a number as a float, infinite if it is too large for one."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def _is_missing(value: object) -> bool:
