@@ -26,9 +26,9 @@ from ..estimators import EulerKMeans, EulerMap, RectifiedEulerKMeans
 FIRST_SIZES = ((500, 8, 5), (20_000, 16, 10), (200_000, 20, 10), (100_000, 16, 50))
 # rows, columns, clusters
 SIZES = ((20_000, 8, 8), (100_000, 16, 16), (50_000, 64, 50), (200_000, 32, 100))
-MAX_ROUNDS = 5  # alternating runs at most; their median counts
+MAX_ROUNDS = 5  # alternating runs at most; the median is reported
 MAX_PASSES_RACED = 50  # at most, for both
-# seconds for the sizes of each: no round begins that would end after its share of them
+# seconds for all sizes; a round starts only if it would end within the share of its size
 BUDGET = 50.0
 MAP: dict[str, Any] = {"alpha": 0.9, "scale": "range", "beyond": "wrap"}
 
@@ -74,7 +74,7 @@ def first_fits(show_step: Callable[[str], None] = lambda what: None) -> Iterator
 
 
 def races(show_step: Callable[[str], None] = lambda what: None) -> Iterator[Race]:
-    """Yield one race for each size; mapping counts in our time, not in that of scikit-learn."""
+    """Yield one race for each size; the mapping counts only in the time of rekmeans."""
     for n, d, k in SIZES:
         show_step(f"{n:,} rows, {d} columns, {k} clusters")
         X = make_blobs(n, d, centers=k, cluster_std=4.0, random_state=0)[0].astype(np.float32)

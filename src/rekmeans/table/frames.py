@@ -1,4 +1,4 @@
-"""Data frames in memory as rows of numbers, by a schema if a column is not plain numbers."""
+"""Conversion of data frames in memory to rows of numbers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 Frame = nw.DataFrame["IntoDataFrame"]
 
 WHOLE_NUMBERS = {nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32, nw.UInt64}
-# of columns that NumPy converts together
+# types of columns that NumPy converts together
 PLAIN_TYPES = {nw.Float64, nw.Float32, nw.Boolean} | WHOLE_NUMBERS
 REQUESTED = (DROPPED, ROW_NAMES, WEIGHTS)  # reasons that need no warning
 
@@ -55,7 +55,7 @@ class FrameRows(NamedTuple):
 
 
 def open_frame(X: object) -> Frame | None:
-    """Return X as a narwhals frame; None if it is no data frame in memory."""
+    """Return X as a narwhals frame; None if it is not a data frame in memory."""
     if type(X) is np.ndarray:
         return None
     try:
@@ -68,7 +68,7 @@ def open_frame(X: object) -> Frame | None:
 
 
 def read_frame(X: object, frame: Frame, fitted: TableSchema | None, *, fitting: bool) -> FrameRows:
-    """Return the features of a data frame: of a new schema, or of that of a fit."""
+    """Return the features of a data frame, by a new schema or the fitted one."""
     names = list(frame.columns)
     if not names or not len(frame) or not all(isinstance(name, str) for name in names):
         return FrameRows(frame_numbers(frame), X, None)
@@ -98,7 +98,7 @@ def _read_plain(X: object, frame: Frame) -> FrameRows:
         for j in np.flatnonzero(np.isnan(cells[0])).tolist()
         if np.isnan(cells[:, j]).all()
     }
-    if len(skipped) == cells.shape[1]:  # an error of its own names the first row
+    if len(skipped) == cells.shape[1]:  # a later check raises an error that names the first row
         return FrameRows(cells, X, TableSchema.of_numbers(frame.columns))
     for j, (name, dtype) in enumerate(frame.schema.items()):
         if dtype.is_integer() and _is_id_column(name, cells, j):
@@ -134,7 +134,7 @@ def _is_id_column(name: str, cells: Array, j: int) -> bool:
 
 
 def _read_fitted(X: object, frame: Frame, fitted: TableSchema | None, is_plain: bool) -> FrameRows:
-    """Return the features of the fit of a new data frame."""
+    """Return the fitted features of a new data frame."""
     if fitted is None or not fitted.has_names or (fitted.is_plain and is_plain):
         return FrameRows(frame_numbers(frame), X, fitted)
     from .inference import missing_columns_message
@@ -216,7 +216,7 @@ def _is_missing(value: object) -> bool:
 
 
 def warn_of_skipped(schema: TableSchema, name: str = "X") -> None:
-    """Warn of columns that are no features, unless the user asked for it."""
+    """Warn about columns that are not features, except those that the user excluded."""
     skipped = {
         column: why for column, why in schema.skipped_columns.items() if why not in REQUESTED
     }
