@@ -178,7 +178,7 @@ def reject_overwriting(paths: Iterable[Path], *sources: Path | None) -> None:
 
 
 def _file_number(path: Path) -> tuple[int, int]:
-    """Return the numbers that identify a file under all its names."""
+    """Return the device and inode numbers of a file."""
     state = path.stat()
     return state.st_dev, state.st_ino
 

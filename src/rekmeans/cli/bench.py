@@ -28,7 +28,7 @@ FIRST_SIZES = ((500, 8, 5), (20_000, 16, 10), (200_000, 20, 10), (100_000, 16, 5
 SIZES = ((20_000, 8, 8), (100_000, 16, 16), (50_000, 64, 50), (200_000, 32, 100))
 MAX_ROUNDS = 5  # alternating runs at most; the median is reported
 MAX_PASSES_RACED = 50  # at most, for both
-# seconds for all sizes; a round starts only if it would end within the share of its size
+# seconds, divided evenly among the sizes; no round starts that would exceed its share
 BUDGET = 50.0
 MAP: dict[str, Any] = {"alpha": 0.9, "scale": "range", "beyond": "wrap"}
 
@@ -100,7 +100,7 @@ def race(ours: Any, X: Array, theirs: Any, F: Array) -> Race:
 def _alternate(
     ours: Any, X: Array, theirs: Any, F: Array, budget: float
 ) -> list[tuple[float, float]]:
-    """Return the seconds of theirs and of ours, round by round."""
+    """Return the seconds of scikit-learn and of rekmeans in each round."""
     for model, rows in ((ours, X), (theirs, F)):
         model.fit(rows)  # starts thread pools; not timed
     seconds: list[tuple[float, float]] = []
@@ -111,7 +111,7 @@ def _alternate(
 
 
 def _medians(seconds: list[tuple[float, float]]) -> tuple[float, float]:
-    """Return the medians of theirs and of ours."""
+    """Return the median seconds of scikit-learn and of rekmeans."""
     theirs, ours = zip(*seconds, strict=True)
     return median(theirs), median(ours)
 

@@ -320,7 +320,8 @@ def partitioned_frame(
     """Return these columns of a dataset as a dask.dataframe.
 
     Integers in `keep` become floats, so that they are not taken for ids. Each partition has row
-    groups of one file. Rows keep the order of the dataset, which Dask's own parquet reader does not guarantee.
+    groups of one file. Rows keep the order of the dataset, which Dask's own parquet reader does not
+    guarantee.
     """
     from dask import dataframe
 

@@ -117,11 +117,11 @@ class Scan:
         raise NotImplementedError
 
     def parts(self, columns: Mapping[str, ReadAs], size: int | None = None) -> list[ScanPart]:
-        """Return parts that threads can read in parallel; one part if the order matters."""
+        """Return parts to read in parallel, or one part if rows must be read in order."""
         return [ScanPart(0, self.n_rows, partial(self.batches, columns, size))]
 
     def with_late_text(self, late: str, names: list[str]) -> Scan:
-        """Return the scan with column `late`, and others of `names` with text, as text."""
+        """Return a scan that reads column `late`, and others of `names` with text, as text."""
         raise LateTextError(late)
 
     def row_place(self, row: int) -> str:

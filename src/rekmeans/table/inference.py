@@ -385,5 +385,5 @@ def _other_columns_message(table: str, bad: Sequence[str]) -> str:
 
 
 def with_only(selection: ColumnSelection, names: Sequence[str] | None) -> ColumnSelection:
-    """Return the selection of the columns of a model that has no schema."""
+    """Return a selection of these columns, for a model without a schema."""
     return replace(selection, only=None if names is None else tuple(names), is_of_model=True)
