@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .._text import name_list
+from .._text import count_of, name_list
 from ._pyarrow import csv, pa, types
 from .number_text import NULLS, find_late_text
 from .scan import LateTextError, ReadAs, Scan, reject_repeated_names
@@ -186,8 +186,8 @@ def _raw_names(path: Path, schema: Any) -> dict[str, str]:
     nameless = [j for j, name in enumerate(tidy) if j and not name]
     if used := sum(not types.is_null(kinds[j]) for j in nameless):
         raise UnreadableFileError(
-            f"{path.name} must name its columns: {used} with values have no name. Name or empty "
-            f"them."
+            f"{path.name} has {count_of(used, 'column')} with values but without a name. Name "
+            f"{'it' if used == 1 else 'them'}, or remove the values."
         )
     kept = [j for j, name in enumerate(tidy) if name or not j]
     reject_repeated_names(path.name, [tidy[j] for j in kept])
