@@ -59,6 +59,11 @@ def test_every_column_is_shown_with_its_reason(frame, tmp_path, rekmeans):
     }
     assert columns["town"]["missing"] == N // 3
     assert columns["a"]["examples"] == [frame["a"].min(), frame["a"].max()]
+    # the extent is that of all cells, with and without a thousands comma
+    mixed = pd.DataFrame({"p": [f"{x:,.2f}" for x in np.linspace(500, 5000, N)]})
+    mixed.to_csv(tmp_path / "mixed.csv", index=False)
+    answer = json.loads(rekmeans("inspect", "mixed.csv", "--json").out)
+    assert answer["columns"][0]["examples"] == [500.0, 5000.0]
     assert not [path for path in tmp_path.iterdir() if path.is_dir()]
 
 

@@ -173,7 +173,7 @@ def test_empty_columns_without_a_name_are_dropped(tmp_path):
         ["u", "v"],
     )
     (tmp_path / "t.csv").write_text("a,,b,\n1,2,3,4\n")
-    with pytest.raises(UnreadableFileError, match="2 with values have no name"):
+    with pytest.raises(UnreadableFileError, match="2 columns with values but without a name"):
         read_table_file(tmp_path / "t.csv")
 
 

@@ -3,7 +3,9 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from numpy.testing import assert_array_equal
 
@@ -125,3 +127,21 @@ def fit_weighted(path, folder):
     model.fit(folder / "w.csv", sample_weight="w")
     expected = RectifiedEulerKMeans(3, random_state=0).fit(table.X, sample_weight=weights)
     return model, expected
+
+
+def test_integers_beyond_64_bits_in_a_data_frame_are_those_of_its_file(tmp_path):
+    size = np.arange(90) % 3
+    frame = pd.DataFrame({"a": np.arange(90) * 0.5 + 100.0 * size, "b": [10**30] * 90})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    table = read_table(tmp_path / "t.csv")
+    model = fit(frame)
+    assert kinds_of(model.schema_) == kinds_of(table.schema) == {"a": "number", "b": "number"}
+    assert_array_equal(model.labels_, fit(table).labels_)
+    with pytest.raises(ValueError, match="infinity in row 1, column 'b'"):
+        fit(pd.DataFrame({"a": [0.5, 1.5], "b": [1, -(10**400)]}))
+
+
+def test_an_arrow_table_with_a_repeated_name_is_an_error_that_names_it():
+    cells = pa.array([1.0, 2.0])
+    with pytest.raises(ValueError, match=r"got \['a', 'a'\]\. Rename one"):
+        RectifiedEulerKMeans(2).fit(pa.Table.from_arrays([cells, cells], names=["a", "a"]))

@@ -133,8 +133,16 @@ def test_files_that_are_not_parquet_are_named(tmp_path):
     assert_array_equal(read(tmp_path), FRAME)
 
 
+def test_the_message_of_a_folder_without_parquet_offers_no_pattern_of_parquet(tmp_path):
+    (tmp_path / "p.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match=r"p\.csv .* Convert it to parquet\.$"):
+        open_blocks(str(tmp_path))
+    write(tmp_path, q=FRAME)
+    assert_rejected(tmp_path, "Use a pattern that excludes it", f"{tmp_path}/*.parquet")
+
+
 def test_other_places_are_refused(tmp_path):
-    assert_rejected(tmp_path, "names no file", error=FileNotFoundError)
+    assert_rejected(tmp_path, "matches no file", error=FileNotFoundError)
     table = pa.Table.from_arrays([pa.array([1.0]), pa.array([2.0])], names=["a", "a"])
     pyarrow.parquet.write_table(table, tmp_path / "twice.parquet")
     assert_rejected(tmp_path / "twice.parquet", "unique column names", "'a' twice")

@@ -68,7 +68,7 @@ def test_a_table_is_not_read_from_a_pipe(tmp_path, name, estimator):
 
 def test_the_command_line_reads_no_table_from_a_pipe(tmp_path):
     pipe(path := tmp_path / "X.csv")
-    with raises_mentioning(UnreadableFileError, path, "is no regular file"):
+    with raises_mentioning(UnreadableFileError, path, "is not a regular file"):
         read_table_file(path)
 
 

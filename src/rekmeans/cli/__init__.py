@@ -1,4 +1,4 @@
-"""The command line: arguments to exit status 0, 2 (one message on stderr) or 130 (Ctrl-C)."""
+"""The command line. Its exit status is 0, 2 (one message on stderr) or 130 (Ctrl-C)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ USER_ERRORS = (ValueError, OSError, ImportError, MemoryError)
 def main() -> NoReturn:
     """The command `rekmeans`."""
     if hasattr(sys.stdout, "reconfigure"):
-        # a name that this terminal cannot show must not end the command
+        # names that the terminal cannot encode must not stop the command
         sys.stdout.reconfigure(errors="replace")
     sys.exit(status(sys.argv[1:]))
 
@@ -41,11 +41,11 @@ def status(arguments: Sequence[str]) -> int:
             return int(app(arguments, prog_name="rekmeans", standalone_mode=False) or 0)
     except KeyboardInterrupt:
         return _report_interruption(arguments)
-    except BrokenPipeError:  # the reader of our output has gone, as in `| head`
+    except BrokenPipeError:  # the reader has closed the pipe, as in `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
-        # typer's word for Ctrl-C, of another type in each of its versions
+        # raised by typer on Ctrl-C; its class differs between versions
         if type(error).__name__ == "Abort":
             return _report_interruption(arguments)
         if "--debug" in arguments:
@@ -59,7 +59,7 @@ def _report_interruption(arguments: Sequence[str]) -> int:
     """Return the exit status after Ctrl-C; print how to continue from a checkpoint."""
     if any(argument.split("=")[0] == "--checkpoint" for argument in arguments):
         print(
-            "rekmeans: interrupted; the same command continues from its checkpoint.",
+            "rekmeans: interrupted. Run the same command again to continue from the checkpoint.",
             file=sys.stderr,
         )
     return INTERRUPTED
@@ -69,7 +69,7 @@ def error_sentence(error: Exception) -> str:
     """Return the message of an error on one line."""
     if hasattr(error, "format_message"):  # wrong usage, found by typer
         text = _one_line(error.format_message()).rstrip(".")
-        # without arguments it has shown the help
+        # without arguments, typer has shown the help
         return f"{text}. See rekmeans --help." if text else ""
     if isinstance(error, OSError) and error.strerror:
         where = f": {error.filename}" if error.filename else ""
@@ -93,9 +93,9 @@ def _show_warnings_as_lines() -> None:
     """Print warnings of the library as one line on stderr; ignore those meant for developers."""
     warnings.simplefilter("ignore")
     warnings.simplefilter("always", UserWarning)
-    # columns are matched by name before
+    # columns have already been matched by name
     warnings.filterwarnings("ignore", "X (does not have|has) .*feature names")
-    # the output says it with the options of the command line
+    # the output has this note with the options of the command line
     warnings.filterwarnings("ignore", ".*If these values are real, pass beyond=")
     warnings.showwarning = lambda message, *_: print(
         f"warning: {_one_line(str(message))}", file=sys.stderr

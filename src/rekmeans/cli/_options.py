@@ -20,7 +20,7 @@ TablePath = Annotated[
     Path,
     typer.Argument(
         metavar="TABLE",
-        help="csv, tsv, parquet, feather, npy, npz or libsvm file; folder or pattern of parquet.",
+        help="csv, tsv, parquet, feather, npy, npz or libsvm file; parquet folder or pattern.",
     ),
 ]
 ModelPath = Annotated[
@@ -30,7 +30,7 @@ Label = Annotated[
     str | None,
     typer.Option(
         metavar="COLUMN",
-        help="Column of known classes to compare with; no feature. In npz, libsvm: y.",
+        help="Column of known classes to compare with; not a feature. In npz, libsvm: y.",
     ),
 ]
 Drop = Annotated[
@@ -52,7 +52,9 @@ MaxColumns = Annotated[
 Threads = Annotated[
     int | None,
     typer.Option(
-        min=1, rich_help_panel=RUN, help="Threads; all by default. The result is the same."
+        min=1,
+        rich_help_panel=RUN,
+        help="Number of threads; all by default. The result does not change.",
     ),
 ]
 Memory = Annotated[

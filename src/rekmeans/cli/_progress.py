@@ -30,7 +30,7 @@ class Bar:
 
     @contextmanager
     def show_passes(self) -> Iterator[None]:
-        """Show each pass of the fits inside, and the rows read; nothing without a terminal."""
+        """Show the passes of enclosed fits and the rows read, if there is a terminal."""
         if self.progress is None:
             yield
             return

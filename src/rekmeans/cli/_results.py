@@ -12,7 +12,7 @@ from ..scales.left_out import how_to_keep
 from ..table.file_table import FileTable
 from .plugin import print_lines, print_table
 
-N_FEATURES = 2  # that describe a cluster; more do not fit a line
+N_FEATURES = 2  # that describe a cluster; more do not fit on a line
 NEAR_MIDDLE = 0.01  # of a column's unit; a centre nearer to the mean is neither high nor low
 NOTHING = "\N{EN DASH}"
 
@@ -43,7 +43,7 @@ def print_clusters(model: Any, table: FileTable, result: dict[str, Any]) -> None
 
 
 def print_notes(table: FileTable) -> None:
-    """Print what was done to the file of a table."""
+    """Print notes on how cells were read."""
     print_lines(*table.notes)
 
 

@@ -60,7 +60,7 @@ def read_table(
     model: Any = None,
     checks_text: bool = True,
 ) -> FileTable:
-    """Return a table in memory or in blocks; the model's columns of it, if one is given."""
+    """Return a table in memory or in blocks; with a model, only its columns."""
     in_blocks = stream.is_streamed(path, memory, None)
     if in_blocks:
         stream.reject_unstreamed(path, selection)
@@ -79,9 +79,9 @@ def read_table(
 
 
 def _with_width_of_model(table: FileTable, path: Path, model: Any) -> FileTable:
-    """Return a table that has the number of columns of the model."""
+    """Return the table if it has the number of columns of the model, else raise an error."""
     n = len(table.names)
-    # the file has no cell in the last columns
+    # libsvm files do not store empty last columns
     if sparse.issparse(table.cells) and n < model.n_features_in_:
         table.cells.resize((table.cells.shape[0], model.n_features_in_))
         n = model.n_features_in_
@@ -94,8 +94,8 @@ def _with_width_of_model(table: FileTable, path: Path, model: Any) -> FileTable:
 
 
 def summarize(model: Any, table: FileTable, title: str) -> dict[str, Any]:
-    """Return the summary of the report, with skipped columns and what was done to the cells."""
-    from ..analysis.summary import summary  # after the fit, which needs the memory more
+    """Return the summary of the report, with skipped columns and notes on how cells were read."""
+    from ..analysis.summary import summary  # imported after the fit to save memory
 
     y = None
     if table.y is not None:
@@ -139,7 +139,7 @@ def place_beside(table: Path, ending: str) -> Path:
     whole = table
     while is_pattern(whole):
         whole = whole.parent
-    if whole.name in ("", ".."):  # the folder that we are in, or one above it
+    if whole.name in ("", ".."):  # the current folder, or one above it
         here = whole / f"{whole.absolute().resolve().name}{ending}"
         is_input = any(would_read(table, path) for path in (here, here / "labels.parquet"))
         return whole / ".." / here.name if is_input else here
@@ -157,7 +157,7 @@ def reject_other_endings(path: Path, *endings: str) -> None:
 
 
 def reject_overwriting(paths: Iterable[Path], *sources: Path | None) -> None:
-    """Raise an error for an output that the command reads, or would read the next time."""
+    """Raise an error for an output that the command reads, or would read in the next run."""
     given = [source for source in sources if source is not None]
     read = {
         _file_number(Path(file))
@@ -173,12 +173,12 @@ def reject_overwriting(paths: Iterable[Path], *sources: Path | None) -> None:
         for source in given:
             if is_several_files(source) and would_read(source, path):
                 raise ValueError(
-                    f"{path} would belong to the table {source} next time. Pass an --out elsewhere."
+                    f"{path} would become a part of the table {source}. Pass another --out."
                 )
 
 
 def _file_number(path: Path) -> tuple[int, int]:
-    """Return the numbers that identify a file under all its names."""
+    """Return the device and inode numbers of a file."""
     state = path.stat()
     return state.st_dev, state.st_ino
 

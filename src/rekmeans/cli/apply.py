@@ -33,7 +33,7 @@ def predict(
         typer.Option(
             metavar="FILE",
             rich_help_panel=RUN,
-            help="The labels; NAME-labels.parquet beside TABLE.",
+            help="File for the labels. Default: NAME-labels.parquet beside TABLE.",
         ),
     ] = None,
     drop: Drop = None,
@@ -45,12 +45,12 @@ def predict(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Label the rows of another table by a fitted model.
+    """Label the rows of another table with a fitted model.
 
     Columns are selected by name, in any order; others are ignored. In a table
     without names they are selected by position.
     """
-    # imported here, so that --help does not wait for NumPy and scikit-learn
+    # imported here to keep --help fast: NumPy and scikit-learn load slowly
     from ..io.selection import ColumnSelection
     from .applying import predict_table
 
@@ -74,7 +74,9 @@ def report(
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", rich_help_panel=RUN, help="The page; NAME-report.html beside TABLE."
+            metavar="FILE",
+            rich_help_panel=RUN,
+            help="File for the report. Default: NAME-report.html beside TABLE.",
         ),
     ] = None,
     label: Label = None,
@@ -85,8 +87,8 @@ def report(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Write the report of a fitted model on any table with its columns."""
-    # imported here, so that --help does not wait for NumPy and scikit-learn
+    """Write the report of a fitted model for any table with its columns."""
+    # imported here to keep --help fast: NumPy and scikit-learn load slowly
     from ..io.selection import ColumnSelection
     from .applying import report_table
 
@@ -105,8 +107,8 @@ def export(
 ) -> None:
     """Write a fitted model in another format, beside it."""
     if not onnx:
-        raise ValueError("name a format to export to: --onnx.")
-    # imported here, so that --help does not wait for NumPy and scikit-learn
+        raise ValueError("no export format is given. Pass --onnx.")
+    # imported here to keep --help fast: NumPy and scikit-learn load slowly
     from .applying import export_onnx
 
     export_onnx(model, as_json=as_json, quiet=quiet)

@@ -27,7 +27,7 @@ def predict_table(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Write the labels of a table by a fitted model."""
+    """Write the labels that a fitted model assigns to a table."""
     path = out or _workflow.place_beside(table, f"-labels{_workflow.labels_ending(csv)}")
     _workflow.reject_other_endings(path, ".csv", ".parquet")
     reject_unwritable(path.parent)
@@ -35,7 +35,7 @@ def predict_table(
     clusterer = _workflow.load_clusterer(model).set_params(n_threads=n_threads, memory_limit=memory)
     with progress_bar(quiet) as bar:
         bar.show_step("computing labels")
-        # a text column of one block may have no numbers: blocks are read once, so not checked
+        # blocks are read only once, so columns of text are not checked
         rows = _workflow.read_table(table, selection, memory, model=clusterer, checks_text=False)
         sizes = np.zeros(len(clusterer.centroids_), np.int64)
         if stream.is_streamed(table, memory, None):
@@ -77,7 +77,7 @@ def report_table(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Write the report of a fitted model on a table."""
+    """Write the report of a fitted model for a table."""
     plugin.reject_missing_libraries("jinja2", "matplotlib")
     path = out or _workflow.place_beside(table, "-report.html")
     _workflow.reject_other_endings(path, ".html")

@@ -26,9 +26,9 @@ from ..estimators import EulerKMeans, EulerMap, RectifiedEulerKMeans
 FIRST_SIZES = ((500, 8, 5), (20_000, 16, 10), (200_000, 20, 10), (100_000, 16, 50))
 # rows, columns, clusters
 SIZES = ((20_000, 8, 8), (100_000, 16, 16), (50_000, 64, 50), (200_000, 32, 100))
-MAX_ROUNDS = 5  # alternating runs at most; their median counts
+MAX_ROUNDS = 5  # alternating runs at most; the median is reported
 MAX_PASSES_RACED = 50  # at most, for both
-# seconds for the sizes of each: no round begins that would end after its share of them
+# seconds, divided evenly among the sizes; no round starts that would exceed its share
 BUDGET = 50.0
 MAP: dict[str, Any] = {"alpha": 0.9, "scale": "range", "beyond": "wrap"}
 
@@ -74,7 +74,7 @@ def first_fits(show_step: Callable[[str], None] = lambda what: None) -> Iterator
 
 
 def races(show_step: Callable[[str], None] = lambda what: None) -> Iterator[Race]:
-    """Yield one race for each size; mapping counts in our time, not in that of scikit-learn."""
+    """Yield one race for each size; the mapping counts only in the time of rekmeans."""
     for n, d, k in SIZES:
         show_step(f"{n:,} rows, {d} columns, {k} clusters")
         X = make_blobs(n, d, centers=k, cluster_std=4.0, random_state=0)[0].astype(np.float32)
@@ -100,7 +100,7 @@ def race(ours: Any, X: Array, theirs: Any, F: Array) -> Race:
 def _alternate(
     ours: Any, X: Array, theirs: Any, F: Array, budget: float
 ) -> list[tuple[float, float]]:
-    """Return the seconds of theirs and of ours, round by round."""
+    """Return the seconds of scikit-learn and of rekmeans in each round."""
     for model, rows in ((ours, X), (theirs, F)):
         model.fit(rows)  # starts thread pools; not timed
     seconds: list[tuple[float, float]] = []
@@ -111,7 +111,7 @@ def _alternate(
 
 
 def _medians(seconds: list[tuple[float, float]]) -> tuple[float, float]:
-    """Return the medians of theirs and of ours."""
+    """Return the median seconds of scikit-learn and of rekmeans."""
     theirs, ours = zip(*seconds, strict=True)
     return median(theirs), median(ours)
 

@@ -18,7 +18,7 @@ from .inspect import inspect
 from .machine import bench, engines
 from .plugin import print_lines
 
-GROUP = "rekmeans.commands"  # of entry points, each a function of typer
+GROUP = "rekmeans.commands"  # entry point group; each entry point is a function for typer
 ANYTHING = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 
@@ -30,7 +30,8 @@ class PluginGroup(TyperGroup):
         return super().list_commands(ctx)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in self.commands:  # a name that nothing has is compared with all of them
+        if cmd_name not in self.commands:
+            # for an unknown name, all commands are loaded to suggest similar ones
             self._add_plugins(entry_points(group=GROUP, name=cmd_name) or entry_points(group=GROUP))
         return super().get_command(ctx, cmd_name)
 
@@ -48,12 +49,12 @@ def _plugin_command(plugin: EntryPoint) -> Any:
     except (ImportError, AttributeError) as error:
         reason = f"the command {plugin.name} cannot be imported: {error}"
 
-        def refuse() -> NoReturn:
+        def fail() -> NoReturn:
             raise ImportError(reason)
 
         alone.command(
             plugin.name, help=escape(f"Not available: {reason}"), context_settings=ANYTHING
-        )(refuse)
+        )(fail)
     return typer.main.get_command(alone)
 
 
@@ -80,11 +81,15 @@ def rekmeans(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", metavar=FLAG, callback=_print_version, is_eager=True, help="Print it."
+            "--version",
+            metavar=FLAG,
+            callback=_print_version,
+            is_eager=True,
+            help="Print the version.",
         ),
     ] = False,
 ) -> None:
-    """Rectified Euler k-means: robust clustering of tables, dirty ones too.
+    """Rectified Euler k-means: robust clustering of tables with errors and gaps.
 
     [bold]rekmeans fit --demo[/]                       try it without a file
     [bold]rekmeans fit wine.csv -k 3[/]                cluster a table into three

@@ -46,11 +46,13 @@ def fit(
         ),
     ] = 0.9,
     method: Annotated[
-        MethodName, typer.Option(rich_help_panel=METHOD, help="Rectified centroids, or means.")
+        MethodName, typer.Option(rich_help_panel=METHOD, help="Rectified centroids or means.")
     ] = "rek",
     scale: Annotated[
         ScaleName,
-        typer.Option(rich_help_panel=METHOD, help="How the unit of a feature is found."),
+        typer.Option(
+            rich_help_panel=METHOD, help="Method that determines the unit of each feature."
+        ),
     ] = "robust",
     beyond: Annotated[
         BeyondName,
@@ -67,10 +69,12 @@ def fit(
         typer.Option(
             metavar="DIR",
             rich_help_panel=RUN,
-            help="Folder for the outputs; NAME-rekmeans beside TABLE.",
+            help="Folder for the outputs. Default: NAME-rekmeans beside TABLE.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(rich_help_panel=METHOD, help="Seed of the starts.")] = 0,
+    seed: Annotated[
+        int, typer.Option(rich_help_panel=METHOD, help="Seed of the random starts.")
+    ] = 0,
     starts: Annotated[
         int | None, typer.Option(rich_help_panel=METHOD, help="Number of starts; the best is kept.")
     ] = None,
@@ -117,7 +121,7 @@ def fit(
     The folder gets labels.parquet, model.safetensors, report.html and
     summary.json: all of them, or none.
     """
-    # imported here, so that --help does not wait for NumPy and scikit-learn
+    # imported here to keep --help fast: NumPy and scikit-learn load slowly
     from ..io.selection import ColumnSelection
     from .fitting import Method, Screen, fit_table
 

@@ -46,7 +46,7 @@ class Method:
     checkpoint: Path | None = None
 
     def make_model(self, table: FileTable) -> Any:
-        """Return the clusterer; by default it has as many clusters as the table has classes."""
+        """Return the clusterer; n_clusters defaults to the number of known classes."""
         return METHODS[self.name](
             len(table.classes) if self.n_clusters is None else self.n_clusters,
             alpha=self.alpha,
@@ -73,7 +73,7 @@ class Outputs:
     @property
     def paths(self) -> list[Path]:
         report = [self.report] if self.with_report else []
-        # the summary last: it has digests of the others
+        # the summary last, because it contains digests of the others
         return [self.labels, self.model, *report, self.summary]
 
     def write(self, model: Any, table: FileTable, summary: dict[str, Any]) -> None:
@@ -157,7 +157,7 @@ def fit_table(
 def _read_input(
     table: Path | None, selection: ColumnSelection, memory: str | None, cluster: str | None
 ) -> tuple[Any, FileTable]:
-    """Return what the model is fitted to, and the table without rows that are elsewhere."""
+    """Return the input of the fit and its table, which has no rows on a cluster."""
     if table is None:
         wine = _workflow.load_wine_table()
         return wine, wine
@@ -168,7 +168,7 @@ def _read_input(
 
 
 def _fitted_columns(model: Any, rows: FileTable) -> FileTable:
-    """Return the table with the columns of the model; a cluster finds them during the fit."""
+    """Return the table with the columns of the model; on a cluster, the fit infers them."""
     schema = getattr(model, "schema_", None)
     if rows.names or schema is None:
         return rows

@@ -20,7 +20,7 @@ def inspect(
     Every column is listed with its kind, how its cells become numbers, the
     reason, its missing cells and examples. Nothing is written.
     """
-    # imported here, so that --help does not wait for NumPy and scikit-learn
+    # imported here to keep --help fast: NumPy and scikit-learn load slowly
     from ..io.selection import ColumnSelection
     from .inspecting import inspect_columns
 

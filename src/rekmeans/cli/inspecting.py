@@ -15,7 +15,7 @@ HEADINGS = ["column", "kind", "read as", "reason", "missing", "examples"]
 
 
 def inspect_columns(table: Path, selection: ColumnSelection, *, as_json: bool) -> None:
-    """Print the schema of a table: every column, with nothing cut off."""
+    """Print the schema of a table: every column, without truncation."""
     found, counts = inspect_table(table, selection)
     schema = found.schema or schema_of_array(found)
     columns = [_describe_column(column, counts.get(column.name)) for column in schema.columns]
@@ -39,7 +39,7 @@ def aligned_lines(rows: list[list[str]]) -> list[str]:
 
 
 def _describe_column(column: Column, counts: ColumnCounts | None) -> dict[str, Any]:
-    """Return what is known of a column as plain values."""
+    """Return the description of a column as plain values."""
     return {
         "column": column.name,
         "kind": column.kind,
@@ -52,7 +52,7 @@ def _describe_column(column: Column, counts: ColumnCounts | None) -> dict[str, A
 
 
 def _examples(column: Column, counts: ColumnCounts) -> list[Any]:
-    """Return the extent of a column of numbers, or texts that are no numbers."""
+    """Return the range of a column of numbers, or examples of texts that are not numbers."""
     numbers = counts.by_kind.get(Number.kind)
     if not isinstance(numbers, NumberCounts):
         return []
@@ -63,7 +63,7 @@ def _examples(column: Column, counts: ColumnCounts) -> list[Any]:
 
 
 def _cell_text(value: Any) -> str:
-    """Return a value as text of a cell."""
+    """Return a value as the text of a table cell."""
     if value is None:
         return ""
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""`rekmeans engines` and `bench`: where a fit can run on this machine, and how fast."""
+"""The commands `rekmeans engines` and `rekmeans bench`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ._options import Debug, Json, Quiet
 
 
 def engines(as_json: Json = False, debug: Debug = False) -> None:
-    """List the engines, and what is missing for those that are not available."""
+    """List the engines, and the requirements of those that are not available."""
     descriptions = describe_engines()
     if as_json:
         plugin.print_json({"command": "engines", "engines": descriptions})
@@ -19,7 +19,7 @@ def engines(as_json: Json = False, debug: Debug = False) -> None:
 
 def describe_engines() -> dict[str, str]:
     """Return the description of each engine, or how to install it."""
-    # imported here, so that --help does not wait for NumPy and scikit-learn
+    # imported here to keep --help fast: NumPy and scikit-learn load slowly
     from ..engines import ENGINES
 
     missing = {name: engine.missing() for name, engine in ENGINES.items()}
@@ -32,11 +32,11 @@ def describe_engines() -> dict[str, str]:
 
 
 def bench(as_json: Json = False, quiet: Quiet = False, debug: Debug = False) -> None:
-    """Measure rekmeans against scikit-learn here, in two minutes.
+    """Compare the speed with scikit-learn on this machine, in two minutes.
 
-    First a fit from a table to labels at the defaults of both, then the same
-    clustering: both on the same mapped rows from the same start, where mapping
-    counts for rekmeans and is free for scikit-learn.
+    The first table compares fits with default parameters. The second compares
+    fits of the same mapped rows from the same start; the time of the mapping
+    counts for rekmeans only.
     """
     from ._progress import progress_bar
     from .bench import first_fits, machine, races

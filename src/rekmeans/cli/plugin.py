@@ -1,7 +1,7 @@
-"""Shared by all commands, also of other packages: printed output, required libraries, options.
+"""Shared by all commands, including those of other packages: output, libraries, options.
 
 The entry point group `rekmeans.commands` names the function of a command of another package. This
-module imports no NumPy, so that --help is quick.
+module imports no NumPy, so that --help is fast.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def print_table(
 
 
 def print_lines(*texts: str) -> None:
-    """Print lines as they are."""
+    """Print lines without markup."""
     for text in texts:
         PipeConsole().print(printable_text(text), markup=False, highlight=False, soft_wrap=True)
 

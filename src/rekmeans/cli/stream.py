@@ -24,7 +24,7 @@ from ..table.stream import block_rows
 from ..table.stream_input import find_source
 from ..table.validation import reject_bad_rows
 
-# of the sample that the report of a large table describes
+# rows of the sample in the report of a large table
 DESCRIBED_ROWS = 100_000
 DESCRIBED_SEED = 0
 ARRAYS = (".npy",)  # that are read in blocks
@@ -83,7 +83,7 @@ def array_table(table: Path) -> FileTable:
 
 @contextmanager
 def use_cluster(address: str | None) -> Iterator[None]:
-    """Compute on the cluster of this scheduler, if one is named."""
+    """Compute on the cluster of this scheduler, if an address is given."""
     if address is None:
         yield
         return
@@ -112,7 +112,7 @@ def predict_blocks(model: Any, source: Any, names: Sequence[Any], sizes: Array) 
     n_done = 0
     for X, _ in prefetch(source.blocks(block_rows(source.n_columns, limit))):
         rows = np.asarray(X)
-        reject_bad_rows(rows, names, n_done)  # by the numbers of the rows in the table
+        reject_bad_rows(rows, names, n_done)  # reports row numbers of the whole table
         labels = model.predict(rows)
         n_done += len(labels)
         report_reading(n_done, source.n_rows)

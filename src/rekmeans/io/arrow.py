@@ -1,4 +1,4 @@
-"""Arrow: types of columns, cells as numbers, feather files, tables in memory, writing parquet."""
+"""Arrow columns as numbers, feather files, tables in memory, and writing of parquet files."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def column_numbers(column: pa.Array, dtype: DTypeLike) -> Array:
 
 
 def row_names(column: pa.ChunkedArray) -> Array:
-    """Return row names; integers stay integers even if others are missing."""
+    """Return row names; integers stay integers even if some are missing."""
     has_gaps = types.is_integer(column.type) and column.null_count
     names: Array = (column.cast(pa.string()) if has_gaps else column).to_numpy()
     return names
 
 
 def encode_classes(column: pa.ChunkedArray) -> tuple[Array, list[str]]:
-    """Return the number of each row's class, -1 for a missing one, and the names of the classes."""
+    """Return the class number of each row (-1 if missing) and the class names."""
     plain = column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
     if types.is_floating(plain.type):
         plain = compute.if_else(compute.is_nan(plain), None, plain)
@@ -46,7 +46,7 @@ def encode_classes(column: pa.ChunkedArray) -> tuple[Array, list[str]]:
 
 
 def pandas_index(schema: pa.Schema) -> tuple[str, ...]:
-    """Return the columns that contain the row names of pandas."""
+    """Return the columns that store the pandas index."""
     stored = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
     columns = stored.get("index_columns", []) if isinstance(stored, dict) else []
     # a column may have been removed since

@@ -1,6 +1,4 @@
-"""csv and tsv files, compressed or not: the first lines show the layout, the first block the
-types of columns.
-"""
+"""Readers of csv and tsv files. The first lines determine the layout, the first block the types."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .._text import name_list
+from .._text import count_of, name_list
 from ._pyarrow import csv, pa, types
 from .number_text import NULLS, find_late_text
 from .scan import LateTextError, ReadAs, Scan, reject_repeated_names
@@ -21,25 +19,25 @@ from .selection import COMPRESSIONS, ColumnSelection, UnreadableFileError, rejec
 
 PEEK = 1 << 16  # bytes read for separator and header, more if lines are long
 BLOCK_BYTES = 1 << 20  # bytes read at a time
-# that pyarrow may take for each column; it ends the process if it finds no memory
+# memory that pyarrow may use per column; it aborts the process if an allocation fails
 COLUMN_BYTES = 16_000
-UNNAMED = ("", "Unnamed: 0")  # the second once pandas has read and written the first
+UNNAMED = ("", "Unnamed: 0")  # pandas writes the second for the first
 
 
 @dataclass(frozen=True)
 class CsvLayout:
-    """How a csv or tsv file is written, according to its first lines."""
+    """The layout of a csv or tsv file, inferred from its first lines."""
 
     separator: str
     decimal: str
-    names: list[str] | None  # None: the first line has them
+    names: list[str] | None  # None: the first line is the header
     has_quotes: bool
     n_rows: int  # an estimate
     n_blank_lines: int = 0  # at the beginning
 
 
 class CsvScan(Scan):
-    """A csv or tsv file of known layout; column types are those of its first block."""
+    """A csv or tsv file of known layout, with the column types of its first block."""
 
     is_typed = False
     is_slow = True
@@ -61,7 +59,7 @@ class CsvScan(Scan):
         )
         self.path = path
         self.layout = layout
-        self.raw_names = raw_names  # of each column, as the file has it
+        self.raw_names = raw_names  # {name: name as written in the file}
 
     @property
     def expected_rows(self) -> int:
@@ -101,9 +99,9 @@ class CsvScan(Scan):
         return f"line {self.line_of_row(row)}"
 
     def line_of_row(self, row: int) -> int:
-        """Return the line, counted from 1, in which a row begins.
+        """Return the line, counted from 1, where a row begins.
 
-        A cell in quotes may have several lines.
+        A quoted cell may span several lines.
         """
         n_before = row + (self.layout.names is None) + self.layout.n_blank_lines
         if not self.layout.has_quotes:
@@ -136,13 +134,13 @@ class CsvScan(Scan):
 def scan_delimited(path: Path, selection: ColumnSelection) -> CsvScan:
     """Scan a csv or tsv file.
 
-    A first line of numbers is not a header. A first column without a name has the row names.
+    A first line of numbers is not a header. A first column without a name contains the row names.
     """
     layout = read_layout(path, selection)
     with _open_csv(path, layout, {}) as reader:
         schema = reader.schema
     raw_names = _raw_names(path, schema)
-    # of the first, if two are ""
+    # reversed, so that the first of two columns named "" counts
     kind_of = dict(zip(reversed(schema.names), reversed(schema.types), strict=True))
     kinds = {name: _column_type(kind_of[raw]) for name, raw in raw_names.items()}
     first = next(iter(raw_names))
@@ -155,7 +153,7 @@ def scan_delimited(path: Path, selection: ColumnSelection) -> CsvScan:
 
 
 def _open_csv(path: Path, layout: CsvLayout, columns: dict[str, Any]) -> csv.CSVStreamingReader:
-    """Open the streaming reader of these columns, {raw name: type}; of all columns if none."""
+    """Open a streaming reader of these columns, {raw name: type}; an empty dict reads all."""
     convert = csv.ConvertOptions(
         null_values=NULLS,
         strings_can_be_null=True,
@@ -164,7 +162,7 @@ def _open_csv(path: Path, layout: CsvLayout, columns: dict[str, Any]) -> csv.CSV
         column_types=columns,
     )
     read = csv.ReadOptions(
-        # it parses one block after the other anyway, and then errors have line numbers
+        # blocks are parsed one after the other anyway, and errors then have line numbers
         use_threads=False,
         block_size=BLOCK_BYTES,
         column_names=layout.names,
@@ -173,13 +171,13 @@ def _open_csv(path: Path, layout: CsvLayout, columns: dict[str, Any]) -> csv.CSV
     parse = csv.ParseOptions(
         delimiter=layout.separator,
         newlines_in_values=layout.has_quotes,
-        ignore_empty_lines=False,  # each is a row without a value
+        ignore_empty_lines=False,  # an empty line is a row without a value
     )
     return csv.open_csv(_open_bytes(path), read, parse, convert)
 
 
 def _raw_names(path: Path, schema: Any) -> dict[str, str]:
-    """Return the column names without surrounding spaces, and the name that the file has.
+    """Return {name without surrounding spaces: name as written in the file}.
 
     Empty columns without a name are dropped.
     """
@@ -188,8 +186,8 @@ def _raw_names(path: Path, schema: Any) -> dict[str, str]:
     nameless = [j for j, name in enumerate(tidy) if j and not name]
     if used := sum(not types.is_null(kinds[j]) for j in nameless):
         raise UnreadableFileError(
-            f"{path.name} must name its columns: {used} with values have no name. Name or empty "
-            f"them."
+            f"{path.name} has {count_of(used, 'column')} with values but without a name. Name "
+            f"{'it' if used == 1 else 'them'}, or remove the values."
         )
     kept = [j for j, name in enumerate(tidy) if name or not j]
     reject_repeated_names(path.name, [tidy[j] for j in kept])
@@ -200,7 +198,7 @@ def read_layout(
     path: Path,
     selection: ColumnSelection = ColumnSelection(),  # noqa: B008 - frozen
 ) -> CsvLayout:
-    """Return the layout that the first bytes of a csv or tsv file show."""
+    """Return the layout of a csv or tsv file, from its first bytes."""
     with _open_bytes(path) as stream:
         start = stream.read(PEEK)
         # lines may be long
@@ -264,20 +262,20 @@ def _decode_lines(path: Path, start: bytes, is_cut: bool) -> list[str]:
 
 
 def _n_blank_lines(start: bytes) -> int:
-    """How many lines without anything are before the first other one."""
+    """Return the number of empty lines before the first other line."""
     ends = re.match(rb"(?:\xef\xbb\xbf)?([\r\n]*)", start)
     return 0 if ends is None else len(ends[1].splitlines())
 
 
 def _separator(lines: list[str]) -> str:
-    """Return the mark that is most frequent in the first line outside of quotes."""
+    """Return the most frequent separator in the first line, outside of quotes."""
     bare = re.sub(r'(?<![^,;\t|\n])"[^"]*("|$)', "", "\n".join(lines)).partition("\n")[0]
     decimals = re.sub(r"(?<=\d),(?=\d)", "", bare) if ";" in bare else bare  # 1,5;2,5
     return max(",;\t|", key=decimals.count)
 
 
 def _decimal_mark(rows: list[list[str]], separator: str) -> str:
-    """Return a comma if semicolons separate and more numbers have a comma than a point."""
+    """Return a comma if the separator is a semicolon and most fractions have a comma."""
     commas, points = (
         sum(bool(re.fullmatch(rf"\s*[+-]?\d*{mark}\d+\s*", cell)) for row in rows for cell in row)
         for mark in (",", r"\.")
@@ -288,7 +286,7 @@ def _decimal_mark(rows: list[list[str]], separator: str) -> str:
 def _has_header(path: Path, rows: list[list[str]]) -> bool:
     """Return whether the first line is a header.
 
-    A header has no numbers, or text above numbers, or names that count up.
+    A header has no numbers, or text above numbers, or consecutive integers.
     """
     first, *below = [[_cell_kind(cell) for cell in row] for row in rows]
     if "number" not in first or set(first) == {"number"}:
@@ -313,7 +311,7 @@ def _cell_kind(cell: str) -> str:
 
 
 def _counts_up(cells: list[str]) -> bool:
-    """Return whether cells are 0, 1, 2, ... or 2019, 2020, ...: names, not values."""
+    """Return whether cells are consecutive integers, such as 2019, 2020: names, not values."""
     if not all(cell.strip().isdecimal() for cell in cells):
         return False
     numbers = [int(cell) for cell in cells]
@@ -333,7 +331,7 @@ def _is_number(text: str) -> bool:
 def _column_type(kind: pa.DataType) -> pa.DataType:
     """Return the type of a column whose first block has this type.
 
-    A column without any value yet may still be numbers.
+    A column without any value in the first block may still contain numbers.
     """
     if types.is_binary(kind):  # text that is not UTF-8
         return pa.string()

@@ -106,6 +106,5 @@ def check_regular_file(path: str | os.PathLike[str]) -> None:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(f"{path} is a folder. Pass the path of a file in it.")
     if not stat.S_ISREG(mode):
-        raise ValueError(
-            f"{path} is {KINDS.get(stat.S_IFMT(mode), 'no regular file')}. Pass the path of a file."
-        )
+        kind = KINDS.get(stat.S_IFMT(mode), "not a regular file")
+        raise ValueError(f"{path} is {kind}. Pass the path of a file.")

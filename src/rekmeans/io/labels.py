@@ -1,4 +1,4 @@
-"""Label files: row and cluster of each row, as csv or parquet; text in csv is never a formula."""
+"""Writers of label files, csv or parquet: the cluster of each row. Text in csv is no formula."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def write_labels(path: Path, labels: Array, ids: Array | None) -> None:
         return
     with path.open("w", newline="", encoding="utf-8") as file:
         names = [guard_cell(name) for name in rows.tolist()]
-        # which Python does not quote
+        # Python does not quote carriage returns
         has_returns = any(isinstance(name, str) and "\r" in name for name in names)
         lines = csv.writer(
             file,

@@ -1,5 +1,5 @@
 """Numbers written as text: $1,234.50, 1 234,50 and (12 %) are 1234.5, 1234.5 and -12; dates and
-phone numbers are no numbers.
+phone numbers are not numbers.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ MISSING = ["?", "None", "none", "-", "NONE"]  # besides pyarrow's own: empty, NA
 NULLS = csv.ConvertOptions().null_values + MISSING
 BLANK = "[ \u00a0\u2009\u202f]"  # ordinary, no-break, thin and narrow no-break
 CURRENCY = r"\p{Sc}"
-# also a number of nine digits, but a column of only such numbers is no quantity
+# may be a number of nine digits, but a column of only such numbers is not a quantity
 PHONE = rf"^\d{{3}}(?:{BLANK}\d{{3}}){{2}}$"
 SIGNS = {"\u2212": "-", "\u2019": "'"}  # typeset minus and apostrophe, as they are typed
 MARK_PATTERNS = {".": r"\.", ",": ","}
 MARK_NAMES = {".": "points", ",": "commas"}
-# besides currencies and the two marks: what is removed from a number, and its pattern
+# {removed from numbers, besides currencies and grouping marks: its pattern}
 MARKS = {
     "brackets for minus": r"\(",
     "%": "%",
@@ -30,7 +30,7 @@ MARKS = {
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """Numbers with this decimal mark, whose digits another mark may group in threes."""
+    """A number format: a decimal mark, and another mark that may group digits in threes."""
 
     decimal: str
 
@@ -56,8 +56,8 @@ class NumberFormat:
         return compute.if_else(is_bracketed, compute.negate(bare), bare)
 
     def marks(self, texts: Any, file_decimal: str) -> set[str]:
-        """Return the names of what these numbers contain besides digits, signs and the decimal mark
-        of the file.
+        """Return the names of the marks in these numbers, except signs and the decimal mark of the
+        file.
         """
         patterns = MARKS | {f"thousands {MARK_NAMES[self.group]}": MARK_PATTERNS[self.group]}
         if self.decimal != file_decimal:
@@ -89,7 +89,7 @@ NUMBER_FORMATS = {mark: NumberFormat(mark) for mark in MARK_PATTERNS}
 def tidy_cells(column: Any) -> Any:
     """Return cells as text without surrounding spaces, null for texts that mean missing.
 
-    Typeset signs become the signs of a keyboard.
+    Typeset signs are replaced by ASCII characters.
     """
     texts = compute.utf8_trim_whitespace(as_text(column))
     for typeset, typed in SIGNS.items():
@@ -104,14 +104,14 @@ def are_plain_numbers(texts: Any, decimal: str) -> bool:
 
 
 def plain_numbers(texts: Any, decimal: str) -> Any:
-    """Return which texts are numbers of this decimal mark without anything removed."""
+    """Return which texts are numbers with this decimal mark and no other mark."""
     mark = MARK_PATTERNS[decimal]
     digits = rf"(?:\d+{mark}?\d*|{mark}\d+)(?:[eE][-+]?\d+)?"
     return compute.match_substring_regex(texts, rf"^[-+]?(?:{digits}|(?i:nan|inf|infinity))$")
 
 
 def as_text(column: Any) -> Any:
-    """Return cells of bytes or text as text; bytes that are not UTF-8 become replacement marks."""
+    """Return cells of bytes or text as text, with replacement characters for invalid UTF-8."""
     try:
         return column.cast(pa.string())
     except pa.ArrowInvalid:

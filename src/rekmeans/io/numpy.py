@@ -112,7 +112,7 @@ def _array_header(path: Path, file: IO[bytes], size: int) -> ArrayHeader:
         raise UnreadableFileError(what) from None
     if any(side < 0 for side in shape):
         raise UnreadableFileError(
-            f"{path.name} is damaged: its header says shape {shape}. Save it again."
+            f"{path.name} is damaged: its header has shape {shape}. Save it again."
         )
     return ArrayHeader(shape, dtype, max(0, size - file.tell()))
 
@@ -121,7 +121,7 @@ def _reject_other_tables(path: Path, array: ArrayHeader, selection: ColumnSelect
     shape, dtype = array.shape, array.dtype
     if dtype.hasobject:
         raise UnreadableFileError(
-            f"{path.name} holds Python objects, which are not read. Save an array of numbers."
+            f"{path.name} contains Python objects, which cannot be read. Save an array of numbers."
         )
     if len(shape) != 2 or dtype.kind not in "fiub":
         what = f"{shape} of {dtype}"
@@ -139,7 +139,7 @@ def _reject_other_tables(path: Path, array: ArrayHeader, selection: ColumnSelect
 def _reject_other_classes(path: Path, table: ArrayHeader, y: ArrayHeader) -> None:
     if y.dtype.hasobject:
         raise UnreadableFileError(
-            f"{path.name} holds Python objects in y, which are not read. Save numbers or text."
+            f"{path.name} contains Python objects in y, which cannot be read. Save numbers or text."
         )
     if y.shape != table.shape[:1]:
         what = f"{table.shape} and {y.shape}"
@@ -154,7 +154,7 @@ def _reject_cut(path: Path, array: ArrayHeader) -> None:
     if needed > array.n_bytes:
         what = f"{size_text(needed)} of values, the file has {size_text(array.n_bytes)}"
         raise UnreadableFileError(
-            f"{path.name} is cut short: its header announces {what}. Save it again."
+            f"{path.name} is cut short: its header requires {what}. Save it again."
         )
 
 
@@ -162,7 +162,7 @@ def _reject_other_magic(path: Path, magic: bytes) -> None:
     with path.open("rb") as file:
         if file.read(len(magic)) != magic:
             raise UnreadableFileError(
-                f"{path.name} is no {path.suffix[1:]} file of NumPy. Was it renamed?"
+                f"{path.name} is not a NumPy {path.suffix[1:]} file. Was it renamed?"
             )
 
 
@@ -185,7 +185,7 @@ def scan_libsvm(path: Path, selection: ColumnSelection) -> ArrayScan:
     if from_0 := 0 in X.indices:
         warnings.warn(
             f"{path.name} counts its columns from 0. A file without a column 0 is read as counting "
-            f"from 1, so its columns would move by one. Write such files with columns from 1.",
+            f"from 1, which would shift its columns by one. Count the columns from 1.",
             stacklevel=2,
         )
     d = X.shape[1] - (not from_0)

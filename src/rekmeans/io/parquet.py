@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from dask.dataframe import DataFrame as DaskFrame
     from pandas import DataFrame
 
-BATCHES_AHEAD = 2  # decoded before they are needed; more only take memory
-# of the row groups that are read together: opening the file once for each group would take longer
+BATCHES_AHEAD = 2  # decoded in advance; more only use memory
+# of row groups that are read together; opening the file for each group would be slower
 MAX_CELLS_TOGETHER = 1 << 20
 PAGE_BUFFER = 1 << 16  # bytes of a column that are read from a file at a time
-MESSAGE_LETTERS = 120  # that are shown of an error message of pyarrow
+MESSAGE_LETTERS = 120  # shown of an error message of pyarrow
 PARTITION_BYTES = 1 << 27  # of the row groups that one task reads
 DEFAULT_BATCH_ROWS = 1 << 16
 
@@ -38,14 +38,14 @@ def open_dataset(
 ) -> tuple[dataset.Dataset, tuple[str, ...]]:
     """Open a parquet file, the files of a folder, or the files that match a pattern.
 
-    The second value are the columns of pandas' row names. The footer of each file is read once.
+    The second value contains the columns of the pandas index. The footer of each file is read once.
     Columns in `drop`, or not in `only`, are not compared. A column with several number types is
     read as the smallest type that holds them all.
     """
     files = table_files(name)
     if not files:
         raise FileNotFoundError(
-            f"{name} names no file: name a parquet file, a folder of them, or a pattern."
+            f"{name} matches no file. Pass a parquet file, a folder of them, or a pattern."
         )
     for file in files:
         check_regular_file(file)
@@ -77,7 +77,12 @@ def _read_schema(name: str, fragment: dataset.ParquetFileFragment) -> pa.Schema:
 
 def _not_parquet(name: str, file: str, error: Exception) -> UnreadableFileError:
     reason = shorten(str(error), MESSAGE_LETTERS, placeholder="…").rstrip(".")
-    fix = f" Use a pattern that excludes it: {name}/*.parquet." if Path(name).is_dir() else ""
+    has_parquet = any(other.endswith(".parquet") for other in table_files(name) if other != file)
+    fix = (
+        f" Use a pattern that excludes it: {name}/*.parquet."
+        if has_parquet and Path(name).is_dir()
+        else " Convert it to parquet."
+    )
     which = f": {file}" if is_several_files(name) else ""
     return UnreadableFileError(
         f"{name} must be a parquet file, a folder of them or a pattern{which} ({reason}).{fix}"
@@ -147,9 +152,9 @@ class FileRowGroups:
 def find_row_groups(
     data: dataset.Dataset, columns: Collection[str], n_rows: int
 ) -> list[FileRowGroups] | None:
-    """Return the row groups of a dataset, small ones together.
+    """Return the row groups of a dataset, with small ones merged.
 
-    None if its rows are not simply the rows of parquet files.
+    Return None if its rows are not simply the rows of parquet files.
     """
     found: list[FileRowGroups] = []
     try:
@@ -177,14 +182,14 @@ def find_row_groups(
 
 
 def _can_cast(stored: pa.DataType | None, kind: pa.DataType) -> bool:
-    """Return whether a column of a file, if it is there, is read as `kind` without the scanner."""
+    """Return whether a column of a file exists and can be cast to `kind` without the scanner."""
     return stored == kind or (
         stored is not None and is_number_type(stored) and is_number_type(kind)
     )
 
 
 class DatasetScan(Scan):
-    """The rows of a pyarrow dataset: the files of a folder or a pattern, or one of the user."""
+    """The rows of a pyarrow dataset, made from files or passed by the user."""
 
     def __init__(
         self, name: str, data: dataset.Dataset, *, has_own_schema: bool, index: tuple[str, ...] = ()
@@ -249,7 +254,7 @@ class DatasetScan(Scan):
     def _cast(self, batch: pa.RecordBatch, names: list[str]) -> pa.RecordBatch:
         """Return a batch of a file with the column types of the dataset's schema.
 
-        A schema of the user is cast to without loss, or pyarrow raises. The common schema of
+        The cast to a schema of the user is lossless, or pyarrow raises. The common schema of
         several files rounds large integers.
         """
         columns = [
@@ -258,7 +263,7 @@ class DatasetScan(Scan):
         return pa.record_batch(columns, names)
 
     def _scan(self, names: list[str], size: int | None) -> Iterator[pa.RecordBatch]:
-        """Yield record batches in row order from pyarrow's scanner, small ones put together.
+        """Yield record batches in row order from pyarrow's scanner, with small ones merged.
 
         The scanner decodes whole row groups ahead.
         """
@@ -314,8 +319,9 @@ def partitioned_frame(
 ) -> DaskFrame:
     """Return these columns of a dataset as a dask.dataframe.
 
-    Integers in `keep` become floats, so that they are no ids. Each partition has row groups of one
-    file. Rows keep the order of the dataset, which Dask's own parquet reader does not guarantee.
+    Integers in `keep` become floats, so that they are not taken for ids. Each partition has row
+    groups of one file. Rows keep the order of the dataset, which Dask's own parquet reader does not
+    guarantee.
     """
     from dask import dataframe
 

@@ -1,7 +1,7 @@
-"""Scans: tables that can be read again from the start, as Arrow record batches of some columns.
+"""Scans: tables that can be read repeatedly, as Arrow record batches of selected columns.
 
-A new file format is a module with a function of a path and a selection that returns a scan, and a
-line in READERS.
+To add a file format, write a function that returns the scan of a path and a selection, and add it
+to READERS.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ UNREADABLE = (  # errors that libraries raise for damaged files
     *(ValueError, TypeError, OSError, EOFError, LookupError, ArithmeticError, RuntimeError),
     *(csv.Error, zipfile.BadZipFile, zlib.error, struct.error),
 )
-MAX_REASON_LETTERS = 200  # of the message of a library
+MAX_REASON_LETTERS = 200  # shown of a library's error message
 
 
 class LateTextError(ValueError):
@@ -77,11 +77,11 @@ class ScanPart(NamedTuple):
 class Scan:
     """A table of named or numbered columns that can be read any number of times.
 
-    `types` has the source columns in order. A subclass implements `batches`.
+    `types` maps the source columns, in order, to their types. A subclass implements `batches`.
     """
 
     is_typed: ClassVar[bool] = True  # False: the types are those of the first rows only
-    is_slow: ClassVar[bool] = False  # whether reading again takes much longer than a copy
+    is_slow: ClassVar[bool] = False  # whether decoding again is much slower than reading a copy
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class Scan:
         self.n_rows = n_rows  # None: not known without reading
         self.has_names = has_names
         self.index = index  # the columns of row names
-        self.decimal = decimal  # where a column shows none
+        self.decimal = decimal  # the decimal mark of columns that show none
 
     @property
     def expected_rows(self) -> int:
@@ -107,7 +107,7 @@ class Scan:
 
     @cached_property
     def column_types(self) -> dict[str, ColumnType]:
-        """How the cells of each column are stored."""
+        """The storage of the cells of each column."""
         return {name: classify_type(kind) for name, kind in self.types.items()}
 
     def batches(
@@ -117,15 +117,15 @@ class Scan:
         raise NotImplementedError
 
     def parts(self, columns: Mapping[str, ReadAs], size: int | None = None) -> list[ScanPart]:
-        """Return parts that threads can read side by side; one if rows must be read in order."""
+        """Return parts to read in parallel, or one part if rows must be read in order."""
         return [ScanPart(0, self.n_rows, partial(self.batches, columns, size))]
 
     def with_late_text(self, late: str, names: list[str]) -> Scan:
-        """Return the scan whose column `late`, and others among `names`, are text."""
+        """Return a scan that reads column `late`, and others of `names` with text, as text."""
         raise LateTextError(late)
 
     def row_place(self, row: int) -> str:
-        """Return where a row is, for people: its line in a file that has lines, or its number."""
+        """Return the line or the number of a row, for error messages."""
         return f"row {row} (counted from 0)"
 
 
@@ -139,7 +139,7 @@ class ArrayScan:
 
 
 def known_endings() -> str:
-    """Return the endings of the names of tables, for messages."""
+    """Return the supported endings of file names, for error messages."""
     return f"{', '.join(READERS)}, or a compressed .csv or .tsv in {', '.join(COMPRESSIONS)}"
 
 
@@ -168,7 +168,7 @@ def _reader(place: tuple[str, str]) -> Callable[[Path, ColumnSelection], Scan | 
 
 @contextmanager
 def explain_damage(path: Path, ending: str) -> Iterator[None]:
-    """Replace errors of libraries that read a file by one that names the file."""
+    """Replace the error of a library by one that names the file."""
     try:
         yield
     except (UnreadableFileError, LateTextError, FileNotFoundError, ImportError):
@@ -187,7 +187,7 @@ def explain_damage(path: Path, ending: str) -> Iterator[None]:
 
 
 def file_ending(path: Path) -> str:
-    """Return the ending that names the format, without that of a compression."""
+    """Return the ending of the format, without the ending of the compression."""
     is_compressed = path.suffix.lower() in COMPRESSIONS
     return (path.with_suffix("") if is_compressed else path).suffix.lower()
 
@@ -201,12 +201,12 @@ def reject_repeated_names(name: str, names: list[str]) -> None:
 
 
 def _known_ending(path: Path) -> str:
-    """Return the ending that names the format of a file; raise an error for other places."""
+    """Return the ending of a file's format; raise an error if the file or the format is unknown."""
     if not path.is_file():
         what = (
             "is a folder"
             if path.is_dir()
-            else "is no regular file"
+            else "is not a regular file"
             if path.exists()
             else "does not exist"
         )
@@ -221,7 +221,7 @@ def _known_ending(path: Path) -> str:
 
 
 def _memory_message(path: Path, error: MemoryError) -> str:
-    """Return the message of a file that does not fit, with the size that was requested."""
+    """Return the error message for a file that does not fit into memory."""
     reason = _reason(error).rstrip(".") or "no memory is left"
     sizes = (
         f"the file has {size_text(path.stat().st_size)}, this machine {size_text(machine_memory())}"
@@ -233,5 +233,5 @@ def _memory_message(path: Path, error: MemoryError) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    """Return the message of a library on one line."""
+    """Return the message of a library's error on one line."""
     return " ".join(str(error).split())[:MAX_REASON_LETTERS]

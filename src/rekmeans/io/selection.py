@@ -1,4 +1,4 @@
-"""Which columns of a table are read, and the errors of tables that cannot be read."""
+"""The selection of columns to read, and the errors of tables that cannot be read."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class NumberedNames(Sequence[str]):
 
 @dataclass(frozen=True)
 class ColumnSelection:
-    """What is read of a table: its label column, columns to drop, or the columns of a model."""
+    """The columns to read: a label column, columns to drop, or the columns of a model."""
 
     label: str | None = None
     drop: tuple[str, ...] = ()

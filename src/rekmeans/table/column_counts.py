@@ -23,7 +23,7 @@ N_EXAMPLES = 2  # texts that a message shows
 
 
 class Counts(Protocol):
-    """What a kind of columns counts; the counts of two parts of a column add up."""
+    """The counts of one kind of column; the counts of two parts of a column add up."""
 
     def __add__(self, other: Self) -> Self: ...
 
@@ -46,7 +46,7 @@ class CellBlock:
 
     @cached_property
     def texts(self) -> tuple[pa.Array, pa.Array]:
-        """The different texts of a column of text without missing cells, and their counts."""
+        """The distinct texts of a column of text without missing cells, and their counts."""
         from ..io._pyarrow import compute
         from ..io.number_text import tidy_cells
 
@@ -68,7 +68,7 @@ class TextCount:
 
     n_cells: int = 0  # with a value
     n_numbers: int = 0
-    n_formatted: int = 0  # numbers of which something is removed
+    n_formatted: int = 0  # numbers with characters that are removed
     n_phones: int = 0  # numbers that may be phone numbers
     marks: frozenset[str] = frozenset()
     texts: tuple[str, ...] = ()  # the first that are not numbers
@@ -77,7 +77,7 @@ class TextCount:
     def of_texts(
         cls, texts: pa.Array, times: pa.Array, number_format: NumberFormat, decimal: str
     ) -> Self:
-        """Count different texts, each with how often it occurs."""
+        """Count distinct texts, given their frequencies."""
         from ..io._pyarrow import compute
         from ..io.number_text import PHONE, plain_numbers
 
@@ -115,9 +115,9 @@ class TextCount:
 
 @dataclass(frozen=True)
 class NumberCounts:
-    """The numbers of a column: extent, integers, distinct values, and numbers in text."""
+    """The numbers of a column: range, integers, distinct values, and numbers in text."""
 
-    n_values: int = 0  # cells that are numbers as they are
+    n_values: int = 0  # cells that are numbers without removing characters
     low: float = np.inf
     high: float = -np.inf
     are_integers: bool = True
@@ -132,7 +132,7 @@ class NumberCounts:
         texts: Mapping[str, TextCount] | None = None,
         is_id_candidate: bool = True,
     ) -> Self:
-        """Count values (m,) without NaN, each of which occurs `times` times."""
+        """Count values (m,) without NaN, given their frequencies `times`."""
         are_integers = is_id_candidate and bool((values == np.rint(values)).all())
         return cls(
             int(len(values) if times is None else times.sum()),
@@ -161,7 +161,7 @@ class NumberCounts:
 
 @dataclass(frozen=True)
 class ColumnCounts:
-    """The cells of a column, counted by each kind of columns."""
+    """The cells of a column, counted by each kind of column."""
 
     n_cells: int = 0
     n_missing: int = 0

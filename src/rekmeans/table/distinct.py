@@ -1,4 +1,4 @@
-"""Whether all values of a column are different, from a record that adds up in bounded memory."""
+"""A mergeable record of bounded size that decides whether all values of a column differ."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from .._grid import Array
 
-# hashes that are kept; a column of at most so many different values is decided exactly
+# hashes kept; columns with at most this many distinct values are decided exactly
 MAX_HASHES = 1 << 16
 
 
@@ -35,7 +35,7 @@ class SmallestHashes:
 
     @classmethod
     def of_values(cls, values: Array, times: Array | None = None) -> Self:
-        """Return the record of float64 values, each of which occurs `times` times."""
+        """Return the record of float64 values, given their frequencies `times`."""
         hashes = _hash_values(values)
         if times is None and len(hashes) > 4 * MAX_HASHES:
             hashes = _smallest(hashes)
@@ -85,7 +85,7 @@ def _hash_values(values: Array) -> Array:
 
 
 def _smallest(hashes: Array) -> Array:
-    """Return all hashes up to a bound that at least MAX_HASHES different ones reach."""
+    """Return all hashes up to a bound, at least MAX_HASHES distinct ones."""
     share = 2.0 * MAX_HASHES / len(hashes)
     while share < 1:
         found = hashes[hashes <= np.uint64(share * (2.0**64 - 2**12))]

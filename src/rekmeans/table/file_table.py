@@ -30,7 +30,7 @@ from ..io.selection import (
     reject_oversize,
 )
 from .base import Cells, dense
-from .column_counts import ColumnCounts
+from .column_counts import ColumnCounts, NumberCounts
 from .inference import (
     CountsByColumn,
     Inference,
@@ -42,6 +42,7 @@ from .inference import (
     find_candidates,
     infer_schema,
     merge_counts,
+    number_counts,
     provisional_features,
     read_modes,
     settle_schema,
@@ -73,19 +74,20 @@ class FileTable:
     names : sequence of str
         The names of the features.
     has_names : bool
-        False if the file names no columns; then they are x0, x1, ...
+        False if the file has no column names; then they are x0, x1, ...
     skipped : dict
-        Columns that are no features, and why.
+        The columns that are not features, with reasons.
     y : array of shape (n_samples,) or None
-        The number of each row's class, -1 for a missing class.
+        The class number of each row, -1 if missing.
     classes : list of str
         The names of the classes.
     ids : array or None
-        The file's own names of its rows.
+        The row names in the file.
     notes : list of str
-        What was done to the cells.
+        Notes on how cells were read.
     schema : TableSchema or None
-        The kind of every source column, how it is read, and why; None for a table made by hand.
+        The kind of every source column, how it is read, and why; None for a table that was
+        not read from a file.
     """
 
     X: Cells | BlockSource | None
@@ -97,9 +99,9 @@ class FileTable:
     ids: Array | None = None
     notes: list[str] = field(default_factory=list)
     schema: TableSchema | None = None
-    # of each row of the file, if some have no value and are not in X
+    # whether each row of the file has a value and is in X; None: all are
     has_value: Array | None = None
-    # where a row of the file is, for people
+    # returns the place of a row of the file, for error messages
     place_of_row: Callable[[int], str] | None = None
 
     @property
@@ -113,7 +115,7 @@ class FileTable:
         return cast("Array", self.X)
 
     def row_place(self, row: int) -> str:
-        """Return where a row of the file is, for people: its line or its number.
+        """Return the place of a row in the file: its line or its number.
 
         Parameters
         ----------
@@ -179,7 +181,7 @@ class FileTable:
 
 
 class MemoryRead(NamedTuple):
-    """The features of a scan in memory, and what was inferred on the way."""
+    """The features of a scan in memory, and the inference made while reading."""
 
     X: Array  # (n, d), of all features in order
     inference: Inference
@@ -195,7 +197,7 @@ def read_table_file(
     n_threads: int | None = None,
     checks_text: bool = True,
 ) -> FileTable:
-    """Return the table in a file, or several; `schema` is that of a fit."""
+    """Return the table in one or several files; `schema` is the fitted schema."""
     place = Path(path)
     found = open_scan(path, selection)
     is_file = not is_several_files(path)
@@ -225,7 +227,7 @@ def read_table(
         A csv, tsv, parquet, feather, npy, npz or libsvm file, or a folder or pattern of parquet
         files.
     label : str or None, default=None
-        The column of known classes, which is no feature. In npz and libsvm files: "y".
+        The column of known classes, which is not a feature. In npz and libsvm files: "y".
     drop : sequence of str, default=()
         Columns to drop.
     keep : sequence of str, default=()
@@ -233,7 +235,7 @@ def read_table(
     max_columns : int, default=100000
         The largest number of columns.
     memory_limit : int, str or None, default=None
-        Read the table in blocks within so many bytes, for example "2GB". None reads it into
+        Read the table in blocks within this many bytes, for example "2GB". None reads it into
         memory, except for several files.
 
     Returns
@@ -277,7 +279,36 @@ def inspect_table(
             if column.name not in inference.counts
         ]
         counts = {**inference.counts, **count_columns(inference.scan, others)}
+        counts |= _count_decoded_texts(inference)
     return _table_of(inference, np.empty((0, len(inference.schema.features)))), counts
+
+
+def _count_decoded_texts(inference: Inference) -> dict[str, ColumnCounts]:
+    """Return the counts of text features, with the range of all their numbers.
+
+    Inference itself counts only numbers without grouping marks, currencies and the like.
+    """
+    scan = inference.scan
+    columns = [
+        column
+        for column in inference.schema.features
+        if scan.column_types[column.name].storage == "text"
+    ]
+    decoded = dict.fromkeys((column.name for column in columns), NumberCounts())
+    if columns:
+        for batch in scan.batches(read_modes(scan, list(decoded))):
+            for j, column in enumerate(columns):
+                (cells,) = column.encode(batch.column(j), np.float64)
+                decoded[column.name] += NumberCounts.of_values(
+                    cells[~np.isnan(cells)], is_id_candidate=False
+                )
+    counts = {}
+    for name, numbers in decoded.items():
+        before = number_counts(inference.counts, name)
+        texts = {} if before is None else before.texts
+        by_kind = {**inference.counts[name].by_kind, Number.kind: replace(numbers, texts=texts)}
+        counts[name] = replace(inference.counts[name], by_kind=by_kind)
+    return counts
 
 
 def _selection_of(
@@ -294,7 +325,7 @@ def _selection_of(
 
 
 def _fitted_schema(scan: Scan, schema: TableSchema | None) -> TableSchema | None:
-    """Return the schema of a fit for this scan: by name, or by position if one has no names."""
+    """Return the fitted schema with the names of this scan, if either has no names."""
     if schema is None or (scan.has_names and schema.has_names):
         return schema
     names = [name for name in scan.types if name not in scan.index]
@@ -360,7 +391,7 @@ def _read_memory(
 
 
 def _infer_and_gather(scan: Scan, selection: ColumnSelection, n_threads: int | None) -> MemoryRead:
-    """Read a scan into memory; its integers are counted on the way."""
+    """Read a scan into memory and count its integers."""
     candidates = find_candidates(scan, selection)
     texts = [name for name in candidates.names if scan.column_types[name].storage == "text"]
     counts = count_columns(scan, texts, n_threads)
@@ -543,7 +574,7 @@ def _no_value_error(name: str, names: Sequence[str]) -> UnreadableFileError:
 
 
 def array_rows_with_values(X: Array) -> Array:
-    """Return which rows have a value; only rows that begin with a missing one are read further."""
+    """Return which rows have a value; each column is read only in rows without one so far."""
     has_value: Array = ~np.isnan(X[:, 0])
     rows = np.flatnonzero(~has_value)
     for j in range(1, X.shape[1]):
@@ -571,7 +602,7 @@ def _n_values(table: FileTable, j: int) -> int:
 
 
 def _mask_rows(labels: Array, empty_rows: Array) -> Array:
-    """Return labels with masked ones for rows of these numbers between them."""
+    """Return labels with masked labels inserted at the empty rows."""
     n = len(labels) + len(empty_rows)
     mask = np.zeros(n, bool)
     mask[empty_rows] = True
@@ -648,7 +679,7 @@ def schema_of_array(table: FileTable) -> TableSchema:
 
 
 def _encode_array_classes(values: Cells) -> tuple[Array, list[str]]:
-    """Return the number of each row's class, -1 for a missing one, and the names of the classes."""
+    """Return the class number of each row (-1 if missing) and the class names."""
     classes, numbers = np.unique(dense(values), return_inverse=True)
     known = classes[classes == classes]  # NaN, the last, is a missing class
     numbers = np.where(numbers == len(known), -1, numbers)

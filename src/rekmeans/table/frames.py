@@ -1,7 +1,8 @@
-"""Data frames in memory as rows of numbers, by a schema if a column is not plain numbers."""
+"""Conversion of data frames in memory to rows of numbers."""
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 Frame = nw.DataFrame["IntoDataFrame"]
 
 WHOLE_NUMBERS = {nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32, nw.UInt64}
-# of columns that NumPy converts together
+# types of columns that NumPy converts together
 PLAIN_TYPES = {nw.Float64, nw.Float32, nw.Boolean} | WHOLE_NUMBERS
 REQUESTED = (DROPPED, ROW_NAMES, WEIGHTS)  # reasons that need no warning
 
@@ -54,19 +55,20 @@ class FrameRows(NamedTuple):
 
 
 def open_frame(X: object) -> Frame | None:
-    """Return X as a narwhals frame; None if it is no data frame in memory."""
+    """Return X as a narwhals frame; None if it is not a data frame in memory."""
     if type(X) is np.ndarray:
         return None
     try:
         frame = nw.from_native(X, pass_through=True)
     except DuplicateError:
-        names = list(cast("IntoDataFrame", X).columns)
+        # the attribute `columns` of an Arrow table has the cells
+        names = list(getattr(X, "column_names", None) or cast("IntoDataFrame", X).columns)
         raise ValueError(f"X must have unique column names, got {names}. Rename one.") from None
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
 def read_frame(X: object, frame: Frame, fitted: TableSchema | None, *, fitting: bool) -> FrameRows:
-    """Return the features of a data frame: of a new schema, or of that of a fit."""
+    """Return the features of a data frame, by a new schema or the fitted one."""
     names = list(frame.columns)
     if not names or not len(frame) or not all(isinstance(name, str) for name in names):
         return FrameRows(frame_numbers(frame), X, None)
@@ -96,7 +98,7 @@ def _read_plain(X: object, frame: Frame) -> FrameRows:
         for j in np.flatnonzero(np.isnan(cells[0])).tolist()
         if np.isnan(cells[:, j]).all()
     }
-    if len(skipped) == cells.shape[1]:  # an error of its own names the first row
+    if len(skipped) == cells.shape[1]:  # a later check raises an error that names the first row
         return FrameRows(cells, X, TableSchema.of_numbers(frame.columns))
     for j, (name, dtype) in enumerate(frame.schema.items()):
         if dtype.is_integer() and _is_id_column(name, cells, j):
@@ -132,7 +134,7 @@ def _is_id_column(name: str, cells: Array, j: int) -> bool:
 
 
 def _read_fitted(X: object, frame: Frame, fitted: TableSchema | None, is_plain: bool) -> FrameRows:
-    """Return the features of the fit of a new data frame."""
+    """Return the fitted features of a new data frame."""
     if fitted is None or not fitted.has_names or (fitted.is_plain and is_plain):
         return FrameRows(frame_numbers(frame), X, fitted)
     from .inference import missing_columns_message
@@ -185,10 +187,13 @@ def arrow_column(series: Series[IntoSeries]) -> pa.Array:
 
     try:
         column = series.to_arrow()
-    except (pa.ArrowException, TypeError, ValueError):
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
         values = series.to_list()
         if any(isinstance(value, complex) for value in values):
             object_numbers(series.to_numpy(), series.name)
+        if all(value is None or isinstance(value, int | float) for value in values):
+            # integers beyond 64 bits are floats, as in a csv file
+            return pa.array([None if _is_missing(value) else _as_float(value) for value in values])
         return pa.array([None if _is_missing(value) else str(value) for value in values])
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
@@ -198,12 +203,20 @@ def arrow_column(series: Series[IntoSeries]) -> pa.Array:
     return column
 
 
+def _as_float(value: float) -> float:
+    """Return a number as a float, infinite if it is too large for one."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
 def _is_missing(value: object) -> bool:
     return value is None or value != value
 
 
 def warn_of_skipped(schema: TableSchema, name: str = "X") -> None:
-    """Warn of columns that are no features, unless the user asked for it."""
+    """Warn about columns that are not features, except those that the user excluded."""
     skipped = {
         column: why for column, why in schema.skipped_columns.items() if why not in REQUESTED
     }

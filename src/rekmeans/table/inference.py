@@ -1,4 +1,4 @@
-"""From a scan to its schema: the cells are counted block by block, and the counts decide."""
+"""Schema inference: cells are counted block by block, and the counts decide the kinds."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from .schema import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MERGED_BLOCKS = 32  # counts of so many blocks are added at a time
+MERGED_BLOCKS = 32  # number of blocks whose counts are added at a time
 MAX_EXAMPLE_LETTERS = 12  # of a text in a note
 MAX_NOTE_LETTERS = 120  # of a note on one column
 
@@ -52,7 +52,7 @@ class Inference:
     counts: CountsByColumn = field(default_factory=dict)
 
     def notes(self) -> list[str]:
-        """Return what was done to the cells, at most three notes."""
+        """Return at most three notes on how cells were read."""
         return [*number_notes(self.schema, self.counts, self.scan.decimal), *self._id_notes()]
 
     def _id_notes(self) -> list[str]:
@@ -68,7 +68,7 @@ class Inference:
 
 
 class Candidates(NamedTuple):
-    """The source columns by what is known of them before any cell is read."""
+    """The source columns, divided before any cell is read."""
 
     names: list[str]  # that may be features, in order
     decided: dict[str, Column]  # the others
@@ -159,7 +159,7 @@ def provisional_features(
 def count_columns(
     scan: Scan, names: Sequence[str], n_threads: int | None = None
 ) -> dict[str, ColumnCounts]:
-    """Return the counts of all cells of these columns, from one read."""
+    """Return the counts of all cells of these columns, from one pass."""
     if not names:
         return {}
     columns = read_modes(scan, names)
@@ -185,7 +185,7 @@ def count_cells(scan: Scan, name: str, cells: pa.Array) -> ColumnCounts:
 def merge_counts(
     counted: Iterator[dict[str, ColumnCounts]],
 ) -> dict[str, ColumnCounts]:
-    """Return the sums of counts, added in groups so that large records are merged seldom."""
+    """Return the sums of counts, added in groups so that large records are rarely merged."""
     waiting: list[dict[str, ColumnCounts]] = []
     for counts in counted:
         waiting.append(counts)
@@ -299,7 +299,7 @@ def number_counts(counts: CountsByColumn, name: str) -> NumberCounts | None:
 
 
 def number_notes(schema: TableSchema, counts: CountsByColumn, decimal: str) -> list[str]:
-    """Return what was done to columns of text that are numbers, at most two notes."""
+    """Return at most two notes on columns of text that are read as numbers."""
     converted = []
     lost = []
     for column in schema.features:
@@ -371,7 +371,7 @@ def _facts(
 
 
 def _reject_other_columns(scan: Scan, columns: Sequence[Column]) -> None:
-    """Raise an error if columns of a model are no numbers."""
+    """Raise an error if columns of a model are not numbers."""
     bad = [f"{column.name} ({column.reason})" for column in columns if not column.is_feature]
     if bad:
         raise UnreadableFileError(_other_columns_message(scan.name, bad))
@@ -385,5 +385,5 @@ def _other_columns_message(table: str, bad: Sequence[str]) -> str:
 
 
 def with_only(selection: ColumnSelection, names: Sequence[str] | None) -> ColumnSelection:
-    """Return the selection of the columns of a model that has no schema."""
+    """Return a selection of these columns, for a model without a schema."""
     return replace(selection, only=None if names is None else tuple(names), is_of_model=True)

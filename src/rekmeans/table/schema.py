@@ -1,6 +1,6 @@
 """The schema of a table: for each source column its kind, how its cells become numbers, and why.
 
-A new kind of columns is a class like those below and a line in KINDS.
+To add a kind of column, write a class like those below and add it to KINDS.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ WEIGHTS = "the weights"
 NO_VALUES = "every value is missing"
 AN_ID = "an id"
 
-# words of a name, in small letters
+# lowercase words of a name
 ID_WORDS = {"id", "ids", "uuid", "guid", "key", "rowid", "index", "idx"}
 NAME_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")  # customer_id, customerID and Customer Id
 MIN_IDS = 10  # fewer consecutive integers may be a coincidence
-ID_GAPS = 1.05  # largest ratio of extent and count: a few rows were deleted
-# above it, neighbours are the same float: such a number identifies a row, it measures nothing
+ID_GAPS = 1.05  # largest ratio of range to count; deleted rows leave gaps
+# above it, neighbouring integers are the same float, so they are identifiers
 LARGEST_INTEGER = 2**53
 
 Value = str | float | int | bool | None
@@ -40,18 +40,18 @@ Value = str | float | int | bool | None
 
 @dataclass(frozen=True)
 class ColumnFacts:
-    """What is known of a source column when its kind is decided."""
+    """The facts about a source column that decide its kind."""
 
     name: str
     type: ColumnType
     counts: ColumnCounts | None  # None: the column has values, and its type decides
-    decimal: str  # of the file, for columns that show none
+    decimal: str  # decimal mark of the file, for columns that show none
     may_be_id: bool
     may_be_empty: bool  # whether a column without any value is a feature
     count_empty_rows: Callable[[], int]  # rows without a value in any column of numbers
 
     def counts_of(self, kind: str) -> Counts | None:
-        """Return what a kind of columns has counted."""
+        """Return the counts of one kind of column."""
         return None if self.counts is None else self.counts.by_kind.get(kind)
 
 
@@ -85,7 +85,7 @@ class Column:
         raise NotImplementedError
 
     def describe(self) -> str:
-        """Return how the cells become numbers, for people."""
+        """Return a description of how cells become numbers."""
         return ""
 
     def to_record(self) -> dict[str, Value]:
@@ -200,7 +200,7 @@ class Label(Column):
 
 @dataclass(frozen=True)
 class Skipped(Column):
-    """A column that is no feature."""
+    """A column that is not a feature."""
 
     kind: ClassVar[str] = "skipped"
 
@@ -209,7 +209,7 @@ class Skipped(Column):
         return cls(facts.name, facts.type.reason or "text")
 
 
-# in the order in which a column is compared with them
+# in the order of recognition
 KINDS: dict[str, type[Column]] = {
     Id.kind: Id,
     Number.kind: Number,
@@ -227,7 +227,7 @@ class TableSchema:
     columns : tuple of Column
         One record for each source column, with `name`, `kind` and `reason`.
     has_names : bool
-        Whether the table names its columns; otherwise they are x0, x1, ...
+        Whether the table has column names; otherwise they are x0, x1, ...
     """
 
     columns: tuple[Column, ...]
@@ -245,7 +245,7 @@ class TableSchema:
 
     @property
     def skipped_columns(self) -> dict[str, str]:
-        """Columns that are no features, and why; not the label."""
+        """The columns that are not features, with reasons; without the label."""
         return {
             column.name: column.reason
             for column in self.columns
@@ -258,7 +258,7 @@ class TableSchema:
         return all(isinstance(column, Number) and not column.reason for column in self.columns)
 
     def to_record(self) -> dict[str, object]:
-        """Return plain JSON values, from which `from_record` makes the same schema."""
+        """Return plain JSON values that `from_record` reads."""
         return {
             "has_names": self.has_names,
             "columns": [column.to_record() for column in self.columns],
@@ -271,7 +271,7 @@ class TableSchema:
         Parameters
         ----------
         record : object
-            What `to_record` returned, for example read from a JSON file.
+            The result of `to_record`, for example from a JSON file.
 
         Returns
         -------
@@ -281,7 +281,7 @@ class TableSchema:
         Raises
         ------
         ValueError
-            If the record is not that of a schema.
+            If the record does not describe a schema.
         """
         if (
             not isinstance(record, Mapping)
@@ -320,7 +320,7 @@ def _column_of_record(record: object) -> Column:
 def is_id(name: str, counts: NumberCounts) -> bool:
     """Return whether integers identify rows.
 
-    They do above 2^53, or if all are different and either consecutive or named like an id.
+    Integers above 2^53 do. Others do if they differ and are consecutive or named like an id.
     """
     if not counts.n_values or not np.isfinite((counts.low, counts.high)).all():
         return False
@@ -340,12 +340,12 @@ def could_be_id(name: str, n_values: int, low: float, high: float) -> bool:
 
 
 def has_id_name(name: str) -> bool:
-    """Return whether a word of the name says id."""
+    """Return whether the name contains a word such as id."""
     return any(word.lower() in ID_WORDS for word in NAME_WORDS.findall(name))
 
 
 def count_block(block: CellBlock) -> ColumnCounts:
-    """Count the cells of a block for every kind of columns."""
+    """Count the cells of a block for every kind of column."""
     counted = {kind: counts for kind, one in KINDS.items() if (counts := one.count(block))}
     return ColumnCounts(len(block.column), block.n_missing, counted)
 
@@ -385,7 +385,7 @@ def _text_numbers(facts: ColumnFacts) -> tuple[str, TextCount] | None:
 
 
 def _count_texts(block: CellBlock) -> NumberCounts:
-    """Count the numbers of a column of text, under each format and as they are."""
+    """Count the numbers of a column of text, under each format and without any."""
     from ..io._pyarrow import pa
     from ..io.arrow import column_numbers
     from ..io.number_text import NUMBER_FORMATS, plain_numbers

@@ -53,9 +53,9 @@ class SchemaBlocks:
             self.empty_rows = find_empty_rows(self.scan, self.schema.features)
             self.skips_empty_rows = len(self.empty_rows) > 0
         self.kept: dict[int, list[RawBlock]] = {}  # by the first row of a part
-        self.room = 0  # bytes that further kept blocks may take
+        self.room = 0  # bytes available for further blocks
         self.is_read_often = False
-        self.spilled: SpilledRows | None = None  # all rows, once they were decoded
+        self.spilled: SpilledRows | None = None  # all rows, after the first pass
         self.lock = Lock()
 
     @property
@@ -92,7 +92,7 @@ class SchemaBlocks:
     def keep_blocks(self, room: int) -> None:
         """Keep decoded blocks for later reads, up to `room` bytes.
 
-        Rows that are slow to decode and do not fit are kept in a temporary file.
+        Rows that are slow to decode and do not fit are written to a temporary file.
         """
         self.room = room
         self.is_read_often = True
@@ -101,7 +101,7 @@ class SchemaBlocks:
         return None if self.spilled is None else self.spilled.take(rows)
 
     def row_place(self, row: int) -> str:
-        """Return where a row of the blocks is in the source, for people."""
+        """Return the place of a row in the source, for error messages."""
         return self.scan.row_place(self.row_of_source(row))
 
     def row_of_source(self, row: int) -> int:
@@ -143,7 +143,7 @@ class SchemaBlocks:
                     self.room += needed
 
     def _decode_growing(self, part: ScanPart, size: int) -> Iterator[RawBlock]:
-        """Yield the blocks of a part of unknown length; keep them if all fit, else in a file."""
+        """Yield the blocks of a part of unknown length; keep them in memory or in a file."""
         blocks: list[RawBlock] = []
         needed = 0
         is_room = self.room > 0
@@ -197,7 +197,7 @@ class SchemaBlocks:
 
 
 def _spill(blocks: list[RawBlock], spilled: SpilledRows | None) -> SpilledRows | None:
-    """Append blocks to a file; return None if the disk is full, and rows are decoded again."""
+    """Append blocks to a file; return None if the disk is full, so that rows are decoded again."""
     if spilled is None:
         return None
     try:
@@ -218,7 +218,7 @@ def _has_full_column(inference: Inference) -> bool:
 
 
 def _n_lost(inference: Inference, name: str) -> int:
-    """Return the number of cells of a feature that are text and no numbers."""
+    """Return the number of cells of a feature that are text but not numbers."""
     counts = number_counts(inference.counts, name)
     if counts is None:
         return 1  # unknown

@@ -13,11 +13,11 @@ import numpy as np
 from .._grid import Array
 from .source_parts import RawBlock, SourcePart
 
-BLOCKS_OF_PART = 8  # a thread reads so many blocks, one after the other
+BLOCKS_OF_PART = 8  # consecutive blocks that one thread reads
 
 
 class SpilledRows:
-    """Rows (n, d) and their weights in a file without a name, which the system deletes."""
+    """Rows (n, d) and their weights in an unnamed file that the system deletes."""
 
     def __init__(self, n_columns: int, dtype: np.dtype[np.generic], has_weights: bool) -> None:
         self.n_columns = n_columns
@@ -27,11 +27,11 @@ class SpilledRows:
         self.cells_dtype = dtype
         self.width = n_columns + has_weights
         self.n_rows = 0
-        self.file = TemporaryFile()  # noqa: SIM115 - it lives as long as the record
+        self.file = TemporaryFile()  # noqa: SIM115 - open as long as the record
         self.lock = Lock()
 
     def append(self, block: RawBlock) -> None:
-        """Write the rows of a block after the others."""
+        """Append the rows of a block."""
         rows = np.asarray(block.X)
         if block.weights is not None:
             rows = np.column_stack([rows, block.weights])
@@ -39,11 +39,11 @@ class SpilledRows:
         self.n_rows += len(rows)
 
     def finish(self) -> None:
-        """Write what is buffered; rows can be read afterwards."""
+        """Flush the buffer; rows can be read afterwards."""
         self.file.flush()
 
     def parts(self, size: int) -> list[SourcePart]:
-        """Return parts of several blocks that threads can read side by side."""
+        """Return parts of several blocks that threads can read in parallel."""
         step = size * BLOCKS_OF_PART
         return [
             SourcePart(at, partial(self._read, at, min(at + step, self.n_rows), size))
