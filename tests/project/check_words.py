@@ -17,20 +17,6 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[2]
 SUFFIXES = {".py", ".pyi", ".hpp", ".cpp", ".md", ".rst", ".j2", ".toml", ".cmake", ".yml", ".cff"}
 NAMES = {"Makefile", "CMakeLists.txt"}
-# Folders and files whose texts have not been rewritten yet. Remove an entry to switch the check on;
-# `--all` checks them as well.
-NOT_YET_CLEAN: tuple[str, ...] = (
-    "benchmarks/",
-    "docs/",
-    "fuzz/",
-    "src/rekmeans/",
-    "tests/engines/",
-    "tests/estimators/",
-    "tests/export/",
-    "tests/io/",
-    "tests/scales/",
-    "tests/table/",
-)
 # {expression: replacement}. Expressions are regular expressions of whole words and ignore case. A
 # space also matches a line break in a comment or between two string literals.
 EXPRESSIONS = {
@@ -129,21 +115,20 @@ def allowed_entries(finding: Finding) -> list[tuple[str, str]]:
     ]
 
 
-def all_findings(skipped: tuple[str, ...] = NOT_YET_CLEAN) -> list[Finding]:
-    """Return the findings in all files outside the skipped folders, including the allowed ones."""
+def all_findings() -> list[Finding]:
+    """Return the findings in all files, including the allowed ones."""
     findings = []
     for path in tracked_files():
-        if not path.startswith(skipped):
-            findings += find_in_text((ROOT / path).read_text(encoding="utf-8"), path)
+        findings += find_in_text((ROOT / path).read_text(encoding="utf-8"), path)
     return findings
 
 
-def find_errors(skipped: tuple[str, ...] = NOT_YET_CLEAN) -> list[Finding]:
+def find_errors() -> list[Finding]:
     """Return the findings that the allowlist does not cover."""
-    return [finding for finding in all_findings(skipped) if not allowed_entries(finding)]
+    return [finding for finding in all_findings() if not allowed_entries(finding)]
 
 
 if __name__ == "__main__":
-    errors = find_errors(() if "--all" in sys.argv[1:] else NOT_YET_CLEAN)
+    errors = find_errors()
     print(*errors, sep="\n" if errors else "")
     sys.exit(1 if errors else 0)

@@ -3,7 +3,6 @@
 import pytest
 
 from project import check_words
-from support.paths import ROOT
 
 # For each expression: a text with it, and a similar text without it.
 EXAMPLES = {
@@ -87,15 +86,11 @@ def test_the_texts_of_the_repository_are_plain_english():
 def test_the_check_fails_outside_the_allowlist(monkeypatch):
     monkeypatch.setattr(check_words, "ALLOWED", {("CHANGELOG.md", "*"): "history"})
     paths = {error.path for error in check_words.find_errors()}
-    assert paths == {"tests/project/check_words.py", "tests/project/test_words.py"}
+    assert paths >= {"tests/project/check_words.py", "tests/project/test_words.py"}
 
 
 def test_every_entry_of_the_allowlist_is_used_and_has_a_reason():
-    findings = check_words.all_findings(())
+    findings = check_words.all_findings()
     used = {entry for finding in findings for entry in check_words.allowed_entries(finding)}
     assert used == set(check_words.ALLOWED)
     assert all(check_words.ALLOWED.values())
-
-
-def test_every_place_that_is_not_yet_clean_exists():
-    assert [path for path in check_words.NOT_YET_CLEAN if not (ROOT / path).exists()] == []
