@@ -347,7 +347,7 @@ def reject_table_elsewhere(table: Table, who: str) -> None:
     """Raise an error for a table that is read in blocks or is on a GPU."""
     if not table.is_in_memory:
         raise ValueError(
-            f"{who} requires all rows at once, but X is not in memory. Pass a table in memory."
+            f"{who} requires all rows at once, but X is not in memory. Pass a table that is."
         )
     reject_table_on_device(table, who)
 
