@@ -147,12 +147,13 @@ def test_no_output_becomes_a_part_of_the_table(parts, tmp_path, rekmeans):
         ("**/*.parquet", "l.parquet"),
     ):
         answer = rekmeans("predict", "out/model.safetensors", table, "--out", out)
-        assert is_input_error(answer, out, "would belong to the table", "--out elsewhere")
+        assert is_input_error(answer, out, "would become a part of the table", "Pass another --out")
     assert is_input_error(
-        rekmeans("fit", "data", "-k", 3, "--out", "data"), "would belong to the table"
+        rekmeans("fit", "data", "-k", 3, "--out", "data"), "would become a part of the table"
     )
     assert is_input_error(
-        rekmeans("report", "out/model.safetensors", "data", "--out", "data/r.html"), "would belong"
+        rekmeans("report", "out/model.safetensors", "data", "--out", "data/r.html"),
+        "would become a part",
     )
     assert len(list((tmp_path / "data").iterdir())) == 3
 
