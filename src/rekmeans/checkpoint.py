@@ -1,4 +1,4 @@
-"""Checkpoints: files with the progress of a fit, written between passes, to resume the fit."""
+"""Checkpoints: files written between passes, from which an interrupted fit can be resumed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .tensor_file import parse_distinct, read_tensor_file, write_tensor_file
 
 FORMAT = "rekmeans checkpoint"  # key in the metadata of the file
 VERSION = 2
-EARLIER_MAGIC = b"rekmeans checkpoint 1\n"  # files of version 1 start with it
+EARLIER_MAGIC = b"rekmeans checkpoint 1\n"  # first bytes of version-1 files
 INTERVAL = 1.0  # minimum seconds between two writes
 CODEC = Codec((Progress, SavedStage, State, Pass), families=(Centroids,))
 Identity = dict[str, str]
@@ -43,7 +43,7 @@ class Checkpoint:
 
     @property
     def journal(self) -> Checkpoint | None:
-        """The checkpoint to which the loop reports each pass, or None if there is no path."""
+        """The checkpoint to which the loop reports each pass, or None without a path."""
         return None if self.path is None else self
 
     @property
@@ -52,7 +52,7 @@ class Checkpoint:
         return 0 if self.progress is None else self.progress.start + 1
 
     def record(self, progress: Progress) -> None:
-        """Write the progress, unless the last write was less than a second ago."""
+        """Write the progress unless the last write was less than a second ago."""
         if self.path is None or time.monotonic() < self.written + INTERVAL:
             return
         try:
@@ -75,7 +75,7 @@ class FitLimits:
     n_stages: int
     max_iter: int
     n_rows: int
-    centroids: Any  # an example with the number of centroids of the fit
+    centroids: Any  # an example with as many centroids as the fit
     has_exact_loss: bool
 
     def check(self, progress: Progress) -> None:
@@ -109,7 +109,7 @@ class FitLimits:
     def _check_loss(self, loss: Any) -> None:
         if self.has_exact_loss:
             is_valid = isinstance(loss, int) and loss >= 0
-        else:  # a log-likelihood may make it negative
+        else:  # a log-likelihood objective may be negative
             is_valid = math.isfinite(loss)
         if not is_valid:
             raise ValueError(f"{loss!r:.40} is not a possible loss of this fit")
@@ -127,7 +127,7 @@ def use_checkpoint(
     find_limits: Callable[[], FitLimits],
     entropy: list[int],
 ) -> Iterator[Checkpoint]:
-    """Open the checkpoint of a fit, with the progress of an interrupted one.
+    """Open the checkpoint of a fit and load the progress of an interrupted one.
 
     The file is removed when the fit succeeds.
     """

@@ -38,7 +38,7 @@ class Codec:
     families: tuple[type, ...] = ()
 
     def to_record(self, values: Mapping[str, Any]) -> tuple[dict[str, Plain], dict[str, Array]]:
-        """Return JSON values with the same names, and the arrays that they refer to."""
+        """Return JSON values with the same names, and the arrays they refer to."""
         encoder = _Encoder(self, {}, {})
         plain = {name: encoder.encode(value, name) for name, value in values.items()}
         return plain, encoder.arrays
@@ -80,7 +80,7 @@ class Codec:
 class _Encoder:
     codec: Codec
     arrays: dict[str, Array]
-    names: dict[int, tuple[str, Any]]  # by the id of an array, which is kept alive
+    names: dict[int, tuple[str, Any]]  # keyed by id(array); holds a reference to it
 
     def encode(self, value: Any, name: str) -> Plain:
         """Return the JSON form of a value. Its arrays are stored under `name`."""

@@ -1,4 +1,4 @@
-"""Fading sums in integer arithmetic.
+"""Exponentially decaying sums in integer arithmetic.
 
 The weight of a row halves whenever the rows after it add up to one half-life of weight.
 """
@@ -14,18 +14,18 @@ import numpy as np
 
 from ._grid import Array, integer_weight_bits
 
-# bits by which the weights of the first block are smaller than in a fit, as room for the ticks
+# the weights of the first block have this many fewer bits than in a fit, to leave room for ticks
 UNIT_BITS = 12
 # limit of later weights as a multiple of the largest one in the first block, so that the sums of
 # 2^26 rows fit into 64 bits
 HEADROOM = 64
 TICKS = 32  # steps per half-life; the weight of a row changes by 2.2 % per step
 TICK_BITS = 11  # the weight at the first tick is 2^11
-FRACTION_BITS = 32  # extra bits of integer sums, so that many halvings lose no visible precision
+FRACTION_BITS = 32  # extra bits of integer sums, so that repeated halving does not lose precision
 # halving changes a sum by less than 1; below this sum, the error exceeds the grid of 2^-23
 LEAST_EXACT = 1 << 24
 LEAST_REAL = 2.0**-990  # below this weight, halving makes floats subnormal, which loses digits
-MAX_UNITS = 1 << 50  # longest half-life, so that its weights add up in 64 bits
+MAX_UNITS = 1 << 50  # longest half-life whose weights can be summed in 64 bits
 INT64_BITS = 63
 MAX_WEIGHT_BITS = 1200  # float64 numbers span 2^-1074 to 2^1024
 # maximum number of half-lives in the weight of one row: the rows before it no longer matter, and
@@ -61,7 +61,7 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True)
 class Clock:
-    """The weight since the last halving in units of 2^-weight_bits, and the number of halvings.
+    """The weight since the last halving, in units of 2^-weight_bits, and the number of halvings.
 
     A row of weight w covers the interval from p to p + w. Its weight in the sums is the integral of
     2^(11 + tick/32) over this interval. So a row of weight 2 equals the same row twice, and the
@@ -69,7 +69,7 @@ class Clock:
     """
 
     weight_bits: int
-    half_life: int | None  # units; None: the sums do not fade
+    half_life: int | None  # units; None: the sums do not decay
     position: int = 0  # units since the last halving
     n_halvings: int = 0
 
@@ -135,7 +135,7 @@ class Clock:
             return np.ldexp(weights, self.weight_bits)
 
     def reject_heavy_rows(self, units: Array, half_life: float | None) -> None:
-        """Raise ValueError for a row so heavy that no other row would have an effect."""
+        """Raise ValueError if a row is so heavy that all other rows would have no effect."""
         largest = int(units.max(initial=0))
         if self.half_life is None or largest <= MAX_HALVINGS * self.half_life:
             return
@@ -146,7 +146,7 @@ class Clock:
         )
 
     def pieces(self, units: Array) -> Iterator[Piece]:
-        """Yield the rows of a block between halvings, one piece more than there are halvings.
+        """Split a block at its halvings into one more piece than there are halvings.
 
         A row may be in several pieces.
         """
@@ -214,7 +214,7 @@ def without_faded(sums: Any) -> Any:
 
 
 def _where_rows(some: Array, values: Any) -> Any:
-    """Return an array with 0 in the rows where `some` is false. A number is returned unchanged."""
+    """Return a copy with 0 in the rows where `some` is false. A number is returned unchanged."""
     return (values.T * some).T if np.ndim(values) else values
 
 

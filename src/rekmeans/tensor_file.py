@@ -45,7 +45,7 @@ ALIGNMENT = 8  # bytes; alignment of the first array
 
 
 class DamagedFileError(ValueError):
-    """Raised if a file is not a safetensors file or was changed. The message is the reason."""
+    """Raised if a file is not a safetensors file or was modified. The message is the reason."""
 
 
 class RepeatedNameError(ValueError):
@@ -113,8 +113,7 @@ def seal_header(header: bytes, blocks: Iterable[bytes | memoryview]) -> bytes:
 def read_tensor_file(path: str | os.PathLike[str]) -> TensorFile:
     """Read a regular file. The header is checked before any array is read.
 
-    A file that is damaged raises DamagedFileError. Errors of the operating system are raised
-    unchanged.
+    A corrupt file raises DamagedFileError. Operating system errors are raised unchanged.
     """
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
@@ -142,7 +141,7 @@ def read_tensor_file(path: str | os.PathLike[str]) -> TensorFile:
 def parse_distinct(text: str) -> Any:
     """Parse JSON; raise RepeatedNameError if an object repeats a name.
 
-    Parsers disagree about which of the two values is used.
+    Parsers differ in which of the two values they use.
     """
     return json.loads(text, object_pairs_hook=_distinct_entries)
 

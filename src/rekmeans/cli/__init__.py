@@ -21,7 +21,7 @@ USER_ERRORS = (ValueError, OSError, ImportError, MemoryError)
 def main() -> NoReturn:
     """The command `rekmeans`."""
     if hasattr(sys.stdout, "reconfigure"):
-        # names that the terminal cannot encode must not stop the command
+        # column names may contain characters that the terminal cannot encode
         sys.stdout.reconfigure(errors="replace")
     sys.exit(status(sys.argv[1:]))
 
@@ -67,7 +67,7 @@ def _report_interruption(arguments: Sequence[str]) -> int:
 
 def error_sentence(error: Exception) -> str:
     """Return the message of an error on one line."""
-    if hasattr(error, "format_message"):  # wrong usage, found by typer
+    if hasattr(error, "format_message"):  # a usage error raised by typer
         text = _one_line(error.format_message()).rstrip(".")
         # without arguments, typer has shown the help
         return f"{text}. See rekmeans --help." if text else ""
@@ -95,7 +95,7 @@ def _show_warnings_as_lines() -> None:
     warnings.simplefilter("always", UserWarning)
     # columns have already been matched by name
     warnings.filterwarnings("ignore", "X (does not have|has) .*feature names")
-    # the output has this note with the options of the command line
+    # the output already has this note, phrased for the command line
     warnings.filterwarnings("ignore", ".*If these values are real, pass beyond=")
     warnings.showwarning = lambda message, *_: print(
         f"warning: {_one_line(str(message))}", file=sys.stderr

@@ -1,4 +1,4 @@
-"""Arguments and options of several commands."""
+"""Arguments and options shared by several commands."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
-FLAG = " "  # shown instead of the type of an option without a value
-# panels of the help
+FLAG = " "  # shown in place of a type for flags
+# panels in the --help output
 METHOD = "Method"
 RUN = "Output and run"
 

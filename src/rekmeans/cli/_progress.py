@@ -1,4 +1,4 @@
-"""A progress bar over starts, passes and rows read, shown where stderr is a terminal."""
+"""A progress bar for starts, passes and rows read, shown if stderr is a terminal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .plugin import is_watched
 
 
 class Bar:
-    """A bar that fills as fewer rows change their label; the last pass changes none."""
+    """A progress bar that fills as fewer rows change their label."""
 
     def __init__(self, progress: Progress | None) -> None:
         self.progress = progress
@@ -30,7 +30,7 @@ class Bar:
 
     @contextmanager
     def show_passes(self) -> Iterator[None]:
-        """Show the passes of enclosed fits and the rows read, if there is a terminal."""
+        """Show the passes of fits in this context and the rows read, if stderr is a terminal."""
         if self.progress is None:
             yield
             return
@@ -38,7 +38,7 @@ class Bar:
             yield
 
     def _show_reading(self, n_done: int, n_all: int | None, what: str) -> None:
-        """Show the rows read of a table in blocks, or the partitions that a cluster finished."""
+        """Show the number of rows read out of core, or of finished Dask partitions."""
         of_all = "" if n_all is None else f" of {n_all:,}"
         if self.progress is not None and self.task is not None:
             self.progress.update(self.task, note=f"{self.note}  {what} {n_done:,}{of_all}".strip())
@@ -62,7 +62,7 @@ class Bar:
 
 @contextmanager
 def progress_bar(quiet: bool) -> Iterator[Bar]:
-    """Show a bar on stderr if that is a terminal and --quiet is not set."""
+    """Show a progress bar on stderr if it is a terminal and --quiet is not set."""
     if not is_watched(quiet):
         yield Bar(None)
         return

@@ -1,4 +1,4 @@
-"""The clusters of a fit and the sizes of clusters, printed as tables."""
+"""Print the clusters of a fit and the cluster sizes as tables."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ..scales.left_out import how_to_keep
 from ..table.file_table import FileTable
 from .plugin import print_lines, print_table
 
-N_FEATURES = 2  # that describe a cluster; more do not fit on a line
-NEAR_MIDDLE = 0.01  # of a column's unit; a centre nearer to the mean is neither high nor low
+N_FEATURES = 2  # features shown per cluster; more do not fit on a line
+NEAR_MIDDLE = 0.01  # in scaled units; closer to the mean is neither high nor low
 NOTHING = "\N{EN DASH}"
 
 
@@ -48,22 +48,22 @@ def print_notes(table: FileTable) -> None:
 
 
 def print_shares(sizes: Sequence[int]) -> None:
-    """Print how many rows each cluster has."""
+    """Print the size of each cluster."""
     columns = ["cluster", "rows", "share"]
     print_table(f"{sum(sizes):,} rows", columns, share_rows(sizes), columns)
 
 
 def share_rows(sizes: Sequence[int]) -> list[list[str]]:
-    """Return the number, the rows and the share of each cluster."""
+    """Return the number, size and share of each cluster."""
     return [
         [f"{c}", f"{size:,}", f"{size / max(1, sum(sizes)):.1%}"] for c, size in enumerate(sizes)
     ]
 
 
 def _distinctive_features(model: Any, table: FileTable, sizes: Sequence[int], c: int) -> str:
-    """Return the features whose centre lies farthest from the mean, high or low.
+    """Return the features whose center is farthest from the mean, marked high or low.
 
-    A single cluster has none.
+    The list is empty for a single cluster.
     """
     if len(model.cluster_centers_) == 1:
         return NOTHING

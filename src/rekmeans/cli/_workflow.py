@@ -1,4 +1,4 @@
-"""Shared by the commands: the table of a model, the summary of both, names of outputs."""
+"""Helpers shared by the commands: reading tables and models, summaries, output paths."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from . import stream
 
 
 def load_wine_table() -> FileTable:
-    """Return the wine data: three cultivars, 178 rows, 13 measurements."""
+    """Return the wine dataset: 178 rows, 13 measurements, three cultivars."""
     from sklearn.datasets import load_wine
 
     wine = load_wine()
@@ -32,7 +32,7 @@ def load_wine_table() -> FileTable:
 
 
 def load_clusterer(path: Path) -> Any:
-    """Return the clusterer in a model file."""
+    """Load a clusterer from a model file."""
     model = load(path)
     if not hasattr(model, "centroids_"):
         raise ValueError(
@@ -60,7 +60,7 @@ def read_table(
     model: Any = None,
     checks_text: bool = True,
 ) -> FileTable:
-    """Return a table in memory or in blocks; with a model, only its columns."""
+    """Read a table into memory or in blocks. If a model is given, read only its columns."""
     in_blocks = stream.is_streamed(path, memory, None)
     if in_blocks:
         stream.reject_unstreamed(path, selection)
@@ -79,9 +79,9 @@ def read_table(
 
 
 def _with_width_of_model(table: FileTable, path: Path, model: Any) -> FileTable:
-    """Return the table if it has the number of columns of the model, else raise an error."""
+    """Return the table; raise an error if its number of columns differs from the model."""
     n = len(table.names)
-    # libsvm files do not store empty last columns
+    # libsvm files do not store trailing empty columns
     if sparse.issparse(table.cells) and n < model.n_features_in_:
         table.cells.resize((table.cells.shape[0], model.n_features_in_))
         n = model.n_features_in_
@@ -130,16 +130,16 @@ def fit_result(model: Any, table: FileTable, summary: dict[str, Any]) -> dict[st
 
 
 def table_stem(path: Path) -> str:
-    """Return the name of a file without its endings, also without .csv.gz."""
+    """Return the file name without its extensions (both of them for .csv.gz)."""
     return path.stem.removesuffix(".csv").removesuffix(".tsv")
 
 
 def place_beside(table: Path, ending: str) -> Path:
-    """Return the path of an output beside a table, or beside its folder."""
+    """Return the path of an output next to a table or to its folder."""
     whole = table
     while is_pattern(whole):
         whole = whole.parent
-    if whole.name in ("", ".."):  # the current folder, or one above it
+    if whole.name in ("", ".."):  # the current or a parent folder
         here = whole / f"{whole.absolute().resolve().name}{ending}"
         is_input = any(would_read(table, path) for path in (here, here / "labels.parquet"))
         return whole / ".." / here.name if is_input else here
@@ -147,7 +147,7 @@ def place_beside(table: Path, ending: str) -> Path:
 
 
 def labels_ending(csv: bool) -> str:
-    """Return the ending of a labels file: .csv with --csv or without pyarrow."""
+    """Return the extension of the labels file: .csv with --csv or without pyarrow."""
     return ".csv" if csv or find_spec("pyarrow") is None else ".parquet"
 
 
@@ -157,7 +157,7 @@ def reject_other_endings(path: Path, *endings: str) -> None:
 
 
 def reject_overwriting(paths: Iterable[Path], *sources: Path | None) -> None:
-    """Raise an error for an output that the command reads, or would read in the next run."""
+    """Raise an error if an output would overwrite an input or become one in the next run."""
     given = [source for source in sources if source is not None]
     read = {
         _file_number(Path(file))
@@ -185,7 +185,7 @@ def _file_number(path: Path) -> tuple[int, int]:
 
 @contextmanager
 def explain_memory(name: str, table: FileTable) -> Iterator[None]:
-    """Add the size of the table to an error of a fit that does not fit into memory."""
+    """Add the size of the table to the error if a fit runs out of memory."""
     try:
         yield
     except MemoryError as error:
@@ -200,7 +200,7 @@ def explain_memory(name: str, table: FileTable) -> Iterator[None]:
 
 @contextmanager
 def note_earlier_outputs(place: Path) -> Iterator[None]:
-    """Add the place to an error while outputs are written; earlier outputs are unchanged."""
+    """Add the output path to errors that occur while outputs are written."""
     try:
         yield
     except OSError as error:

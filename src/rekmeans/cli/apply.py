@@ -1,4 +1,4 @@
-"""The arguments of `rekmeans predict`, `report` and `export`; applying.py does the work."""
+"""Arguments of `rekmeans predict`, `report` and `export`, implemented in applying.py."""
 
 from __future__ import annotations
 

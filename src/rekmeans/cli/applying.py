@@ -1,4 +1,4 @@
-"""The work of `rekmeans predict`, `report` and `export`."""
+"""Implementation of `rekmeans predict`, `report` and `export`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def predict_table(
     clusterer = _workflow.load_clusterer(model).set_params(n_threads=n_threads, memory_limit=memory)
     with progress_bar(quiet) as bar:
         bar.show_step("computing labels")
-        # blocks are read only once, so columns of text are not checked
+        # skip the check of text columns, because blocks are read only once
         rows = _workflow.read_table(table, selection, memory, model=clusterer, checks_text=False)
         sizes = np.zeros(len(clusterer.centroids_), np.int64)
         if stream.is_streamed(table, memory, None):
@@ -99,7 +99,7 @@ def report_table(
 
 
 def export_onnx(model: Path, *, as_json: bool, quiet: bool) -> None:
-    """Write a fitted model as an ONNX graph beside it."""
+    """Write a fitted model as an ONNX graph next to it."""
     path = model.with_suffix(".onnx")
     _workflow.reject_overwriting([path], model)
     fitted = load(model)

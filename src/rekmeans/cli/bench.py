@@ -1,4 +1,4 @@
-"""A benchmark against scikit-learn's KMeans: a first fit with default parameters, and a race."""
+"""Benchmark against scikit-learn's KMeans: default parameters, then identical rows and starts."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from ..estimators import EulerKMeans, EulerMap, RectifiedEulerKMeans
 FIRST_SIZES = ((500, 8, 5), (20_000, 16, 10), (200_000, 20, 10), (100_000, 16, 50))
 # rows, columns, clusters
 SIZES = ((20_000, 8, 8), (100_000, 16, 16), (50_000, 64, 50), (200_000, 32, 100))
-MAX_ROUNDS = 5  # alternating runs at most; the median is reported
-MAX_PASSES_RACED = 50  # at most, for both
-# seconds, divided evenly among the sizes; no round starts that would exceed its share
+MAX_ROUNDS = 5  # maximum number of alternating runs; the median is reported
+MAX_PASSES_RACED = 50  # max_iter of both libraries
+# seconds, split evenly among the sizes; a round that would exceed its share is skipped
 BUDGET = 50.0
 MAP: dict[str, Any] = {"alpha": 0.9, "scale": "range", "beyond": "wrap"}
 
 
 class FirstFit(NamedTuple):
-    """Median seconds from a table to labels, and the agreement of labels and true groups."""
+    """Median seconds from table to labels, and the agreement with the true groups."""
 
     rows: int
     columns: int
@@ -47,7 +47,7 @@ class FirstFit(NamedTuple):
 
 
 class Race(NamedTuple):
-    """Median seconds of both libraries on one size of table."""
+    """Median seconds of both libraries for one table size."""
 
     rows: int
     columns: int
@@ -60,7 +60,7 @@ class Race(NamedTuple):
 
 
 def first_fits(show_step: Callable[[str], None] = lambda what: None) -> Iterator[FirstFit]:
-    """Yield one first fit for each size, scaling included, with default parameters except k."""
+    """Time fits with default parameters except k, including scaling, for each table size."""
     for n, d, k in FIRST_SIZES:
         show_step(f"a first fit of {n:,} rows, {d} columns, {k} clusters")
         X, groups = make_blobs(n, d, centers=k, cluster_std=4.0, random_state=0)
@@ -74,7 +74,7 @@ def first_fits(show_step: Callable[[str], None] = lambda what: None) -> Iterator
 
 
 def races(show_step: Callable[[str], None] = lambda what: None) -> Iterator[Race]:
-    """Yield one race for each size; the mapping counts only in the time of rekmeans."""
+    """Time fits of the same mapped rows for each table size. rekmeans times include the mapping."""
     for n, d, k in SIZES:
         show_step(f"{n:,} rows, {d} columns, {k} clusters")
         X = make_blobs(n, d, centers=k, cluster_std=4.0, random_state=0)[0].astype(np.float32)
@@ -90,7 +90,7 @@ def races(show_step: Callable[[str], None] = lambda what: None) -> Iterator[Race
 
 
 def race(ours: Any, X: Array, theirs: Any, F: Array) -> Race:
-    """Fit both in turn, repeatedly while there is time."""
+    """Fit both in turn until the time budget is used up."""
     seconds = _alternate(ours, X, theirs, F, BUDGET / len(SIZES))
     same = float((ours.labels_ == theirs.labels_).mean())
     n, d = X.shape
@@ -100,7 +100,7 @@ def race(ours: Any, X: Array, theirs: Any, F: Array) -> Race:
 def _alternate(
     ours: Any, X: Array, theirs: Any, F: Array, budget: float
 ) -> list[tuple[float, float]]:
-    """Return the seconds of scikit-learn and of rekmeans in each round."""
+    """Return the times of scikit-learn and rekmeans in each round, in seconds."""
     for model, rows in ((ours, X), (theirs, F)):
         model.fit(rows)  # starts thread pools; not timed
     seconds: list[tuple[float, float]] = []
@@ -111,7 +111,7 @@ def _alternate(
 
 
 def _medians(seconds: list[tuple[float, float]]) -> tuple[float, float]:
-    """Return the median seconds of scikit-learn and of rekmeans."""
+    """Return the median times of scikit-learn and rekmeans, in seconds."""
     theirs, ours = zip(*seconds, strict=True)
     return median(theirs), median(ours)
 
@@ -123,7 +123,7 @@ def _seconds(model: Any, rows: Array) -> float:
 
 
 def machine() -> str:
-    """Return the machine and the versions that were measured."""
+    """Return a description of the machine and the library versions."""
     known = Path("/proc/cpuinfo")
     lines = known.read_text().splitlines() if known.exists() else []
     names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]

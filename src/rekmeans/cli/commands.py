@@ -1,4 +1,4 @@
-"""The command `rekmeans`: its commands, and those of other packages from entry points."""
+"""The command `rekmeans`: built-in commands, and commands of other packages from entry points."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .inspect import inspect
 from .machine import bench, engines
 from .plugin import print_lines
 
-GROUP = "rekmeans.commands"  # entry point group; each entry point is a function for typer
+GROUP = "rekmeans.commands"  # entry point group; each entry point is a typer command function
 ANYTHING = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 
 class PluginGroup(TyperGroup):
-    """Commands, some from entry points, which are imported when called or for the help."""
+    """A command group that imports entry points only when they are called or listed in the help."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         self._add_plugins(entry_points(group=GROUP))

@@ -1,4 +1,4 @@
-"""The arguments of `rekmeans fit`; fitting.py does the work."""
+"""Arguments of `rekmeans fit`, implemented in fitting.py."""
 
 from __future__ import annotations
 

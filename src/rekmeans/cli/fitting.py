@@ -1,4 +1,4 @@
-"""The work of `rekmeans fit`: labels, model, summary and report of a table in a folder."""
+"""Implementation of `rekmeans fit`: write labels, model, summary and report to a folder."""
 
 from __future__ import annotations
 
@@ -73,13 +73,13 @@ class Outputs:
     @property
     def paths(self) -> list[Path]:
         report = [self.report] if self.with_report else []
-        # the summary last, because it contains digests of the others
+        # the summary comes last, because it contains digests of the other files
         return [self.labels, self.model, *report, self.summary]
 
     def write(self, model: Any, table: FileTable, summary: dict[str, Any]) -> None:
-        """Write all files or none; the summary has SHA-256 digests of the others.
+        """Write all files or none. The summary contains SHA-256 digests of the other files.
 
-        Labels of an earlier fit in the other format are removed, and its report if none is written.
+        Stale outputs of an earlier fit (report, labels in the other format) are removed.
         """
         is_second = self.model.exists()
         with _workflow.note_earlier_outputs(self.model.parent), atomic_writes(self.paths) as parts:
@@ -157,7 +157,7 @@ def fit_table(
 def _read_input(
     table: Path | None, selection: ColumnSelection, memory: str | None, cluster: str | None
 ) -> tuple[Any, FileTable]:
-    """Return the input of the fit and its table, which has no rows on a cluster."""
+    """Return the input of the fit and its table. With Dask, the table has no rows."""
     if table is None:
         wine = _workflow.load_wine_table()
         return wine, wine
@@ -168,7 +168,7 @@ def _read_input(
 
 
 def _fitted_columns(model: Any, rows: FileTable) -> FileTable:
-    """Return the table with the columns of the model; on a cluster, the fit infers them."""
+    """Return the table with the columns of the model. With Dask, the fit infers the columns."""
     schema = getattr(model, "schema_", None)
     if rows.names or schema is None:
         return rows
@@ -195,7 +195,7 @@ def _reject_usage(
 
 
 def _outputs(table: Path | None, out: Path | None, csv: bool, with_report: bool) -> Outputs:
-    """Return the files of a fit, by default in NAME-rekmeans beside the table."""
+    """Return the output paths of a fit, by default in NAME-rekmeans next to the table."""
     beside = Path("demo-rekmeans") if table is None else _workflow.place_beside(table, "-rekmeans")
     folder = out or beside
     return Outputs(

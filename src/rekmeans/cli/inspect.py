@@ -1,4 +1,4 @@
-"""The arguments of `rekmeans inspect`; inspecting.py does the work."""
+"""Arguments of `rekmeans inspect`, implemented in inspecting.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The work of `rekmeans inspect`: the schema of a table, column by column."""
+"""Implementation of `rekmeans inspect`: print the schema of a table, column by column."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def inspect_columns(table: Path, selection: ColumnSelection, *, as_json: bool) -
 
 
 def aligned_lines(rows: list[list[str]]) -> list[str]:
-    """Return rows of text as lines with aligned columns, of any width."""
+    """Format rows of strings as lines with aligned columns, without a maximum width."""
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     return [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -52,7 +52,7 @@ def _describe_column(column: Column, counts: ColumnCounts | None) -> dict[str, A
 
 
 def _examples(column: Column, counts: ColumnCounts) -> list[Any]:
-    """Return the range of a column of numbers, or examples of texts that are not numbers."""
+    """Return the range of a numeric column, or examples of its text."""
     numbers = counts.by_kind.get(Number.kind)
     if not isinstance(numbers, NumberCounts):
         return []
@@ -63,7 +63,7 @@ def _examples(column: Column, counts: ColumnCounts) -> list[Any]:
 
 
 def _cell_text(value: Any) -> str:
-    """Return a value as the text of a table cell."""
+    """Format a value as a table cell."""
     if value is None:
         return ""
     if isinstance(value, list):

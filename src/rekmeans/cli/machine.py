@@ -72,7 +72,7 @@ def bench(as_json: Json = False, quiet: Quiet = False, debug: Debug = False) -> 
 
 
 def _first_fit_cells(first: Any) -> list[str]:
-    """Return a first fit as cells of the table."""
+    """Format the timings of a fit with default parameters as a table row."""
     return [
         *(f"{count:,}" for count in (first.rows, first.columns, first.clusters)),
         *(f"{seconds:.4f}" for seconds in (first.sklearn, first.rekmeans)),
@@ -82,7 +82,7 @@ def _first_fit_cells(first: Any) -> list[str]:
 
 
 def _race_cells(race: Any) -> list[str]:
-    """Return a race as cells of the table."""
+    """Format the timings of fits from the same start as a table row."""
     return [
         *(f"{count:,}" for count in (race.rows, race.columns, race.clusters, race.passes)),
         *(f"{seconds:.3f}" for seconds in (race.sklearn, race.rekmeans)),

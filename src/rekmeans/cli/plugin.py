@@ -1,7 +1,7 @@
-"""Shared by all commands, including those of other packages: output, libraries, options.
+"""Helpers for all commands, including those of other packages: output, options, dependencies.
 
-The entry point group `rekmeans.commands` names the function of a command of another package. This
-module imports no NumPy, so that --help is fast.
+Other packages add a command by an entry point in the group `rekmeans.commands`. This module does
+not import NumPy, to keep --help fast.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
 
 
 class PipeConsole(Console):
-    """A console whose reader may close the pipe, as in `| head`; rich would exit with status 1."""
+    """A console that tolerates a closed pipe, as in `| head`; rich would exit with status 1."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
@@ -49,7 +49,7 @@ def is_watched(quiet: bool) -> bool:
 def print_table(
     title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = ()
 ) -> None:
-    """Print a table; the columns named in `right` are numbers."""
+    """Print a table; the columns named in `right` are right-aligned."""
     table = Table(title=escape(printable_text(title)), title_justify="left", title_style="bold")
     for name in columns:
         table.add_column(name, justify="right" if name in right else "left")
@@ -70,6 +70,6 @@ def print_json(result: dict[str, Any]) -> None:
 
 
 def reject_missing_libraries(*libraries: str) -> None:
-    """Raise an error before a long fit if the libraries for its outputs are missing."""
+    """Raise an error before a long fit if a library needed for its outputs is missing."""
     if missing := [name for name in libraries if find_spec(name) is None]:
         raise ImportError(f"this command needs {', '.join(missing)}: pip install 'rekmeans[cli]'.")

@@ -24,15 +24,15 @@ from ..table.stream import block_rows
 from ..table.stream_input import find_source
 from ..table.validation import reject_bad_rows
 
-# rows of the sample in the report of a large table
+# sample size for the report of a large table
 DESCRIBED_ROWS = 100_000
 DESCRIBED_SEED = 0
-ARRAYS = (".npy",)  # that are read in blocks
+ARRAYS = (".npy",)  # array formats that can be read in blocks
 IN_MEMORY_ONLY = (".npz", ".libsvm", ".svmlight", ".svm")
 
 
 def is_streamed(table: Path | None, memory: str | None, cluster: str | None) -> bool:
-    """Return whether a table is read in blocks: on request, or because it has several files."""
+    """Return whether a table is read in blocks: on request, or if it has several files."""
     return table is not None and (
         memory is not None or cluster is not None or is_several_files(table)
     )
@@ -60,7 +60,7 @@ def reject_unstreamed(table: Path, selection: ColumnSelection, cluster: str | No
 
 
 def open_collection(table: Path, selection: ColumnSelection) -> Any:
-    """Return a table as a Dask collection, without columns that were dropped."""
+    """Return a table as a Dask collection without the dropped columns."""
     reject_unstreamed(table, selection, "a cluster")
     from ..io.parquet import partitioned_frame, scan_parquet
 
@@ -83,7 +83,7 @@ def array_table(table: Path) -> FileTable:
 
 @contextmanager
 def use_cluster(address: str | None) -> Iterator[None]:
-    """Compute on the cluster of this scheduler, if an address is given."""
+    """Connect to the Dask scheduler at this address, if one is given."""
     if address is None:
         yield
         return
@@ -112,7 +112,7 @@ def predict_blocks(model: Any, source: Any, names: Sequence[Any], sizes: Array) 
     n_done = 0
     for X, _ in prefetch(source.blocks(block_rows(source.n_columns, limit))):
         rows = np.asarray(X)
-        reject_bad_rows(rows, names, n_done)  # reports row numbers of the whole table
+        reject_bad_rows(rows, names, n_done)  # errors report row numbers of the whole table
         labels = model.predict(rows)
         n_done += len(labels)
         report_reading(n_done, source.n_rows)
@@ -123,7 +123,7 @@ def predict_blocks(model: Any, source: Any, names: Sequence[Any], sizes: Array) 
 
 
 def describe_by_sample(model: Any, source: Any, columns: FileTable) -> FileTable:
-    """Return a sample of a large table for the report, drawn at random with a fixed seed."""
+    """Return a random sample of a large table for the report, with a fixed seed."""
     table = read_input(model, source, fitting=False)
     sample = cast(MemoryTable, table.sample(DESCRIBED_ROWS, DESCRIBED_SEED))
     rows = sample.dense() if sample.weights is None else sample.repeat_rows().dense()

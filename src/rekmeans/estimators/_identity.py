@@ -1,4 +1,4 @@
-"""The identity of a fit, which a checkpoint must match, and the random state of its starts."""
+"""Identify a fit, to match it with a checkpoint, and seed its starts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOT_COMPARED = (
     "memory_limit",
     "half_life",
     "engine",
-)  # the engine itself is compared
+)  # `engine` itself is not compared, but the engine that it selects is
 # characters
 DIGEST_SHOWN = 16
 LONGEST_VALUE = 100
@@ -146,7 +146,7 @@ def _code_text(code: types.CodeType) -> str:
 def _constant_text(value: Any) -> str:
     if isinstance(value, types.CodeType):
         return _code_text(value)
-    # the order of a set varies
+    # the iteration order of a set varies
     return repr(sorted(map(repr, value))) if isinstance(value, frozenset) else repr(value)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from .._grid import Array
 
 EARLIER_VERSIONS = (1, 2)
-FIRST_ANSWER_VERSION = 1  # for files that do not contain one
+FIRST_ANSWER_VERSION = 1  # for files without an answer version
 FIRST_NAMES = {  # array names in files of version 1
     "centre": "shift",
     "history.objective": "history.inertia",
@@ -35,7 +35,7 @@ OF_CLUSTERERS = ("n_iter", "inertia", "engine")
 def upgrade(
     header: dict[str, Any], arrays: Mapping[str, Array]
 ) -> tuple[dict[str, Any], Mapping[str, Array]]:
-    """Return header and arrays in the form of version 3. The values are checked later."""
+    """Convert the header and arrays to format version 3. The values are checked later."""
     is_map = header["estimator"] == "EulerMap"
     if header["version"] == 1:
         header = {"answer_version": FIRST_ANSWER_VERSION, "engine": ""} | header
@@ -82,7 +82,7 @@ def upgrade(
 
 
 def _upgrade_first_arrays(arrays: Mapping[str, Array]) -> dict[str, Array]:
-    """Convert the arrays of version 1, which has one interval per column and no period."""
+    """Convert the arrays of a version-1 file, which has one interval per column and no periods."""
     renamed = {FIRST_NAMES.get(name, name): values for name, values in arrays.items()}
     intervals = {name: renamed[name].reshape(-1, 1) for name in ("low", "high", "shift")}
     return renamed | intervals | {"period": np.zeros(renamed["unit"].size)}

@@ -1,4 +1,4 @@
-"""Model files: save a fitted estimator as safetensors and load it bit for bit."""
+"""Save fitted estimators as safetensors files and load them without loss."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ VERSION = 3
 # maximum characters of a path and of a reason in an error message
 LONGEST_PLACE = 80
 LONGEST_FAULT = 150
-MAX_VERSIONS = 10**6  # larger answer versions mean a damaged file
+MAX_VERSIONS = 10**6  # a larger answer version means a corrupt file
 HEADER = {
     "format",
     "version",
@@ -56,8 +56,8 @@ HEADER = {
     "attributes",
 }
 OPTIONAL = {"schema"}  # only for models that were fitted to a table with a schema
-# key: an array with one entry per row of the fit or the stream
-# value: the name prefixes of all such arrays, their description, and advice for a smaller file
+# arrays with one entry per row of the fit or the stream: array name to (name prefixes,
+# description, how to make the file smaller)
 ROW_ARRAYS = {
     "kernel.fitted": (
         ("kernel.fitted", "kernel.counting", "centroids."),
@@ -75,7 +75,7 @@ ROW_ARRAYS = {
         "Pass stream=False if the stream has ended.",
     ),
 }
-LARGE_FILE = 1 << 20  # bytes; no warning for smaller files
+LARGE_FILE = 1 << 20  # bytes; smaller files cause no warning
 
 
 def save(
@@ -83,9 +83,8 @@ def save(
 ) -> None:
     """Write a fitted estimator to a safetensors file. The write is atomic.
 
-    The file holds numbers and text only. Parameters that are neither (a callable `init`, a
-    RandomState) are stored as their defaults, with a warning; the fitted state does not depend on
-    them.
+    The file contains only numbers and text. Other parameters (a callable `init`, a RandomState)
+    are replaced by their defaults, with a warning. The fitted state does not depend on them.
 
     Means of RBF and Laplace kernels and precomputed kernels predict from the rows of the fit, so
     their files contain these rows, or the weight of each row in each centroid. After
@@ -102,7 +101,7 @@ def save(
         Whether `labels_` (4 bytes for each row of the fit) and `memberships_` are stored.
     stream : bool, default=True
         Whether the sums and the rows of `partial_fit` are stored, so that the loaded model
-        continues the stream to the same bits.
+        continues the stream with bitwise equal results.
 
     Examples
     --------
@@ -140,12 +139,12 @@ def save(
     if state.schema is not None:
         header["schema"] = state.schema.to_record()
     text = json.dumps(header, allow_nan=False)
-    # the names and shapes of the arrays need the other half
+    # the other half is for the names and shapes of the arrays
     if len(json.dumps(text)) > MAX_HEADER // 2:
         raise ValueError(
             f"The column names take more than {MAX_HEADER >> 21} MB. Use shorter names."
         )
-    with atomic_write(path) as part:  # one key, because the order of several keys is not kept
+    with atomic_write(path) as part:  # one key, because key order is not preserved
         write_tensor_file(part, {FORMAT: text}, arrays)
         size = part.stat().st_size
     _warn_of_rows(path, size, arrays)
@@ -168,13 +167,13 @@ def _warn_of_rows(path: str | os.PathLike[str], size: int, arrays: Mapping[str, 
 def load(path: str | os.PathLike[str]) -> Any:
     """Return the fitted estimator that :func:`save` wrote.
 
-    The loaded model predicts, transforms and scores with the same bits, and it can continue a
-    stream of `partial_fit`. Nothing in the file is executed. A damaged file, a file of another
-    program and a file of a newer format raise a ValueError. A path to anything but a regular file
-    also raises a ValueError, except for a folder (IsADirectoryError) and a missing file
-    (FileNotFoundError). The engine of the model does not need to be installed. A model of another
-    answer version loads with a warning that a new fit may give other bits. It keeps that number as
-    `answer_version_`.
+    Predictions, transformed rows and scores of the loaded model are bitwise equal, and it can
+    continue a stream of `partial_fit`. Nothing in the file is executed. A corrupt file, a
+    file from another program and a file in a newer format raise a ValueError. A path to anything
+    but a regular file also raises a ValueError, except for a folder (IsADirectoryError) and a
+    missing file (FileNotFoundError). The engine of the model does not need to be installed. A
+    model with another answer version is loaded with a warning that a new fit may give different
+    results. It keeps its `answer_version_`.
 
     Parameters
     ----------
@@ -239,12 +238,12 @@ def _make_model(header: dict[str, Any], arrays: Mapping[str, Array]) -> Any:
 
 
 def _short(error: Exception) -> str:
-    """Return the reason on one short line."""
+    """Format the reason as one short line."""
     return shorten_name(" ".join(str(error).split()).removesuffix("."), LONGEST_FAULT)
 
 
 def parse_header(file: TensorFile) -> tuple[dict[str, Any], Mapping[str, Array]]:
-    """Return the header and the arrays of a file in the form of this version.
+    """Return the header and arrays of a file, upgraded to the current format version.
 
     The entries of the header are checked.
     """
@@ -278,7 +277,7 @@ def parse_header(file: TensorFile) -> tuple[dict[str, Any], Mapping[str, Array]]
     if not isinstance(names, list | None):
         raise ValueError("feature_names must be a list or null")
     known = set(default_parameters(ESTIMATORS[header["estimator"]]))
-    # parameters that are newer than the file may be missing
+    # parameters added after the file was written may be missing
     _reject_other_names("parameters", set(header["parameters"]) | known, known)
     return header, arrays
 

@@ -18,8 +18,8 @@ def to_onnx(model: Any, path: str | os.PathLike[str]) -> None:
     The input `X` (n, d) is double, with NaN for missing values. The graph computes on the grid in
     64-bit integers, like the estimator. For a clusterer, the outputs are `label` (n,), which equals
     `predict`, and `distance` (n, k), which equals `transform` up to a unit in the last place. For
-    :class:`EulerMap`, the output is `mapped` (n, 2d). The cosine of a runtime may round differently
-    when it lies almost halfway between two points of the grid. A label can differ only if the
+    :class:`EulerMap`, the output is `mapped` (n, 2d). A runtime may round a cosine differently
+    if it is almost halfway between two grid points. A label can differ only if the
     squared distances of the two nearest centroids are within d 2**-21 of each other. A row without
     any value gets label 0.
 

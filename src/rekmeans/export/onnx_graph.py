@@ -90,9 +90,9 @@ def _add_map(g: GraphBuilder, kernel: Euler) -> tuple[str, str]:
     t = g("Mod", g("Mul", steps, kernel.rates), 2.0, fmod=1)  # (n, d) half-turns
     observed = g("Not", g("IsNaN", t))
     turns = g("Where", observed, t, 0.0)
-    # older runtimes have no Cos for double
+    # older runtimes do not support Cos for double
     cos, sin = (_add_sine(g, turn) for turn in (g("Add", turns, 0.5), turns))
-    # (n, 2d); (0, 0) where a cell is missing
+    # (n, 2d); (0, 0) for missing cells
     F = g("Concat", g("Where", observed, cos, 0.0), sin, axis=1)
     return g("Cast", F, to=TensorProto.INT64), observed
 
@@ -108,7 +108,7 @@ def _add_nearest(g: GraphBuilder, F: str, observed: str, C: Any) -> None:
     squares = C[:, :d] ** 2 + C[:, d:] ** 2  # (k, d)
     lengths = g("MatMul", g("Cast", observed, to=TensorProto.INT64), squares.T)  # (n, k)
     scores = g("Sub", lengths, g("MatMul", F, 2 * C.T))
-    # older runtimes have no ArgMin for int64
+    # older runtimes do not support ArgMin for int64
     above = g("Sub", scores, g("ReduceMin", scores, axes=[1], keepdims=1))
     g("ArgMin", g("Cast", above, to=TensorProto.DOUBLE), axis=1, keepdims=0, name="label")
     squares = g("ReduceSum", g("Mul", F, F), np.array([1]), keepdims=1)  # (n, 1)

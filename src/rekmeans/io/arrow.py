@@ -1,4 +1,4 @@
-"""Arrow columns as numbers, feather files, tables in memory, and writing of parquet files."""
+"""Convert Arrow columns to numbers, scan feather files and Arrow tables, write parquet files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .selection import ColumnSelection
 
 
 def column_numbers(column: pa.Array, dtype: DTypeLike) -> Array:
-    """Return the cells of a column as numbers, NaN for missing cells.
+    """Return a column as numbers, with NaN for missing cells.
 
     A column of integers or floats without missing cells is not copied.
     """
@@ -29,14 +29,14 @@ def column_numbers(column: pa.Array, dtype: DTypeLike) -> Array:
 
 
 def row_names(column: pa.ChunkedArray) -> Array:
-    """Return row names; integers stay integers even if some are missing."""
+    """Return the row names. Integers stay integers even if some are missing."""
     has_gaps = types.is_integer(column.type) and column.null_count
     names: Array = (column.cast(pa.string()) if has_gaps else column).to_numpy()
     return names
 
 
 def encode_classes(column: pa.ChunkedArray) -> tuple[Array, list[str]]:
-    """Return the class number of each row (-1 if missing) and the class names."""
+    """Return the class code of each row (-1 if missing) and the class names."""
     plain = column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
     if types.is_floating(plain.type):
         plain = compute.if_else(compute.is_nan(plain), None, plain)
@@ -49,7 +49,7 @@ def pandas_index(schema: pa.Schema) -> tuple[str, ...]:
     """Return the columns that store the pandas index."""
     stored = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
     columns = stored.get("index_columns", []) if isinstance(stored, dict) else []
-    # a column may have been removed since
+    # the column may have been removed since then
     return tuple(name for name in columns if isinstance(name, str) and name in schema.names)
 
 
@@ -74,7 +74,7 @@ class FeatherScan(Scan):
             reader = ipc.open_file(file, options=options)
             for number in range(reader.num_record_batches):
                 batch = reader.get_batch(number)
-                batch.validate(full=True)  # a damaged file may point outside of its own bytes
+                batch.validate(full=True)  # offsets in a corrupt file may be out of bounds
                 yield batch.select(list(columns))
 
 
@@ -106,7 +106,7 @@ def write_parquet(path: Path, columns: dict[str, Array]) -> None:
 
 
 def write_parquet_blocks(path: Path, blocks: Iterable[dict[str, Array]]) -> None:
-    """Write named columns as parquet, a block at a time."""
+    """Write named columns as parquet, one block at a time."""
     writer = None
     try:
         for columns in blocks:
@@ -124,5 +124,5 @@ def write_parquet_blocks(path: Path, blocks: Iterable[dict[str, Array]]) -> None
 
 
 def _mask(cells: Array) -> Any:
-    """Return which cells are masked; None if there is no mask."""
+    """Return the mask of a column, or None if it has no mask."""
     return np.ma.getmaskarray(cells) if isinstance(cells, np.ma.MaskedArray) else None

@@ -1,4 +1,4 @@
-"""The storage of the cells of a source column, from its Arrow type."""
+"""Map Arrow types to the storage type of a column."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class ColumnType(NamedTuple):
-    """The storage of the cells of a source column."""
+    """The storage type of a source column."""
 
     storage: Literal["integer", "number", "text", "other"]
     reason: str = ""  # why cells of this type are not numbers
@@ -17,7 +17,7 @@ class ColumnType(NamedTuple):
 
 
 def classify_type(kind: pa.DataType) -> ColumnType:
-    """Return the storage of cells of an Arrow type."""
+    """Return the storage type for an Arrow type."""
     from ._pyarrow import pa, types
 
     # exact in float32; with a column of any other type, all columns become float64
@@ -35,7 +35,7 @@ def classify_type(kind: pa.DataType) -> ColumnType:
 
 
 def is_number_type(kind: pa.DataType) -> bool:
-    """Return whether a column of this type is numeric; the type of empty columns is."""
+    """Return whether a column of this type is numeric. The null type counts as numeric."""
     from ._pyarrow import types
 
     tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)

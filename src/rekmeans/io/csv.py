@@ -1,4 +1,4 @@
-"""Readers of csv and tsv files. The first lines determine the layout, the first block the types."""
+"""Read csv and tsv files. The first lines determine the layout, the first block the types."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from .number_text import NULLS, find_late_text
 from .scan import LateTextError, ReadAs, Scan, reject_repeated_names
 from .selection import COMPRESSIONS, ColumnSelection, UnreadableFileError, reject_bytes
 
-PEEK = 1 << 16  # bytes read for separator and header, more if lines are long
+PEEK = 1 << 16  # bytes read to detect the separator and header; more if lines are long
 BLOCK_BYTES = 1 << 20  # bytes read at a time
 # memory that pyarrow may use per column; it aborts the process if an allocation fails
 COLUMN_BYTES = 16_000
-UNNAMED = ("", "Unnamed: 0")  # pandas writes the second for the first
+UNNAMED = ("", "Unnamed: 0")  # pandas renames "" to "Unnamed: 0"
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,11 @@ class CsvLayout:
     names: list[str] | None  # None: the first line is the header
     has_quotes: bool
     n_rows: int  # an estimate
-    n_blank_lines: int = 0  # at the beginning
+    n_blank_lines: int = 0  # before the first non-blank line
 
 
 class CsvScan(Scan):
-    """A csv or tsv file of known layout, with the column types of its first block."""
+    """A csv or tsv file with a known layout and the column types of its first block."""
 
     is_typed = False
     is_slow = True
@@ -59,7 +59,7 @@ class CsvScan(Scan):
         )
         self.path = path
         self.layout = layout
-        self.raw_names = raw_names  # {name: name as written in the file}
+        self.raw_names = raw_names  # stripped column name to the name in the file
 
     @property
     def expected_rows(self) -> int:
@@ -69,7 +69,7 @@ class CsvScan(Scan):
         self, columns: Mapping[str, ReadAs], size: int | None = None
     ) -> Iterator[pa.RecordBatch]:
         kinds = {name: self._read_type(name, how) for name, how in columns.items()}
-        if not kinds:  # pyarrow reads all columns instead of none
+        if not kinds:  # pyarrow reads all columns if none are requested
             return
         raw = {self.raw_names[name]: kind for name, kind in kinds.items()}
         try:
@@ -99,7 +99,7 @@ class CsvScan(Scan):
         return f"line {self.line_of_row(row)}"
 
     def line_of_row(self, row: int) -> int:
-        """Return the line, counted from 1, where a row begins.
+        """Return the line number (from 1) at which a row starts.
 
         A quoted cell may span several lines.
         """
@@ -125,7 +125,7 @@ class CsvScan(Scan):
         return kind if types.is_integer(kind) or types.is_boolean(kind) else pa.string()
 
     def _raw_column(self, number: int) -> str:
-        """Return the name of a column by its number in the file."""
+        """Return the name of the column at this position in the file."""
         with _open_csv(self.path, self.layout, {}) as reader:
             name: str = reader.schema.names[number].strip()
         return name
@@ -134,13 +134,13 @@ class CsvScan(Scan):
 def scan_delimited(path: Path, selection: ColumnSelection) -> CsvScan:
     """Scan a csv or tsv file.
 
-    A first line of numbers is not a header. A first column without a name contains the row names.
+    A first line of numbers is data, not a header. An unnamed first column holds row names.
     """
     layout = read_layout(path, selection)
     with _open_csv(path, layout, {}) as reader:
         schema = reader.schema
     raw_names = _raw_names(path, schema)
-    # reversed, so that the first of two columns named "" counts
+    # reversed, so that the first of two columns named "" wins
     kind_of = dict(zip(reversed(schema.names), reversed(schema.types), strict=True))
     kinds = {name: _column_type(kind_of[raw]) for name, raw in raw_names.items()}
     first = next(iter(raw_names))
@@ -162,7 +162,7 @@ def _open_csv(path: Path, layout: CsvLayout, columns: dict[str, Any]) -> csv.CSV
         column_types=columns,
     )
     read = csv.ReadOptions(
-        # blocks are parsed one after the other anyway, and errors then have line numbers
+        # blocks are parsed sequentially anyway, and this way errors include line numbers
         use_threads=False,
         block_size=BLOCK_BYTES,
         column_names=layout.names,
@@ -171,13 +171,13 @@ def _open_csv(path: Path, layout: CsvLayout, columns: dict[str, Any]) -> csv.CSV
     parse = csv.ParseOptions(
         delimiter=layout.separator,
         newlines_in_values=layout.has_quotes,
-        ignore_empty_lines=False,  # an empty line is a row without a value
+        ignore_empty_lines=False,  # an empty line is a row of missing values
     )
     return csv.open_csv(_open_bytes(path), read, parse, convert)
 
 
 def _raw_names(path: Path, schema: Any) -> dict[str, str]:
-    """Return {name without surrounding spaces: name as written in the file}.
+    """Return a dict from stripped column names to the names as written in the file.
 
     Empty columns without a name are dropped.
     """
@@ -198,7 +198,7 @@ def read_layout(
     path: Path,
     selection: ColumnSelection = ColumnSelection(),  # noqa: B008 - frozen
 ) -> CsvLayout:
-    """Return the layout of a csv or tsv file, from its first bytes."""
+    """Infer the layout of a csv or tsv file from its first bytes."""
     with _open_bytes(path) as stream:
         start = stream.read(PEEK)
         # lines may be long
@@ -232,7 +232,7 @@ def read_layout(
 
 
 def _open_bytes(path: Path) -> Any:
-    """Open the bytes of a file, decompressed by its ending."""
+    """Open a file for binary reading, decompressing it according to its extension."""
     return pa.input_stream(str(path), compression=COMPRESSIONS.get(path.suffix.lower()))
 
 
@@ -262,20 +262,20 @@ def _decode_lines(path: Path, start: bytes, is_cut: bool) -> list[str]:
 
 
 def _n_blank_lines(start: bytes) -> int:
-    """Return the number of empty lines before the first other line."""
+    """Return the number of empty lines before the first non-empty line."""
     ends = re.match(rb"(?:\xef\xbb\xbf)?([\r\n]*)", start)
     return 0 if ends is None else len(ends[1].splitlines())
 
 
 def _separator(lines: list[str]) -> str:
-    """Return the most frequent separator in the first line, outside of quotes."""
+    """Return the most frequent separator outside quotes in the first line."""
     bare = re.sub(r'(?<![^,;\t|\n])"[^"]*("|$)', "", "\n".join(lines)).partition("\n")[0]
     decimals = re.sub(r"(?<=\d),(?=\d)", "", bare) if ";" in bare else bare  # 1,5;2,5
     return max(",;\t|", key=decimals.count)
 
 
 def _decimal_mark(rows: list[list[str]], separator: str) -> str:
-    """Return a comma if the separator is a semicolon and most fractions have a comma."""
+    """Return "," if the separator is a semicolon and most decimals are written with a comma."""
     commas, points = (
         sum(bool(re.fullmatch(rf"\s*[+-]?\d*{mark}\d+\s*", cell)) for row in rows for cell in row)
         for mark in (",", r"\.")
@@ -286,7 +286,7 @@ def _decimal_mark(rows: list[list[str]], separator: str) -> str:
 def _has_header(path: Path, rows: list[list[str]]) -> bool:
     """Return whether the first line is a header.
 
-    A header has no numbers, or text above numbers, or consecutive integers.
+    A header contains no numbers, or text above numeric columns, or consecutive integers.
     """
     first, *below = [[_cell_kind(cell) for cell in row] for row in rows]
     if "number" not in first or set(first) == {"number"}:
@@ -306,12 +306,12 @@ def _has_header(path: Path, rows: list[list[str]]) -> bool:
 
 
 def _cell_kind(cell: str) -> str:
-    """Return "number" or "text", or "" for a missing cell."""
+    """Classify a cell as "number", "text" or "" (missing)."""
     return "number" if _is_number(cell) else "" if cell.strip() in NULLS else "text"
 
 
 def _counts_up(cells: list[str]) -> bool:
-    """Return whether cells are consecutive integers, such as 2019, 2020: names, not values."""
+    """Return whether cells are consecutive integers, such as the years 2019, 2020."""
     if not all(cell.strip().isdecimal() for cell in cells):
         return False
     numbers = [int(cell) for cell in cells]
@@ -329,9 +329,9 @@ def _is_number(text: str) -> bool:
 
 
 def _column_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type of a column whose first block has this type.
+    """Return the type of a column, given the type inferred from its first block.
 
-    A column without any value in the first block may still contain numbers.
+    A column that is empty in the first block may still contain numbers later.
     """
     if types.is_binary(kind):  # text that is not UTF-8
         return pa.string()

@@ -1,4 +1,4 @@
-"""The files that a table name refers to: one file, those of a folder, or those of a pattern."""
+"""Resolve a table name to files: a single file, a folder or a glob pattern."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from fnmatch import fnmatchcase
 from glob import glob
 from pathlib import Path
 
-GLOB = "*?["  # a name with one of these is a pattern, unless a file has this name
-OUTPUT = "-rekmeans"  # end of the folder names that the command line writes
-# start of names that are not data, as in pyarrow, Spark and Dask
+GLOB = "*?["  # names with these characters are patterns unless such a file exists
+OUTPUT = "-rekmeans"  # suffix of the output folders of the command line
+# prefixes of files that are not data, as in pyarrow, Spark and Dask
 HIDDEN = (".", "_")
 
 
 def is_pattern(name: str | os.PathLike[str]) -> bool:
-    """Return whether a name is a pattern of file names."""
+    """Return whether a name is a glob pattern."""
     return bool(set(GLOB) & set(str(name))) and not Path(name).exists()
 
 
 def is_several_files(name: str | os.PathLike[str]) -> bool:
-    """Return whether a name is a folder or a pattern."""
+    """Return whether a name is a folder or a glob pattern."""
     return is_pattern(name) or Path(name).is_dir()
 
 
 def table_files(name: str | os.PathLike[str]) -> list[str]:
-    """Return the files of a table sorted by name, each once.
+    """Return the files of a table, sorted by name and without duplicates.
 
-    A folder contributes all files in it and below.
+    Folders are searched recursively.
     """
     places = glob(str(name), recursive=True) if is_pattern(name) else [str(name)]
     return sorted({file for place in places for file in _files_at(Path(place))})
@@ -51,7 +51,7 @@ def _is_hidden(path: Path) -> bool:
 
 
 def would_read(name: str | os.PathLike[str], path: Path) -> bool:
-    """Return whether a file at this path would belong to a folder or a pattern."""
+    """Return whether a file at this path would be matched by a folder or a pattern."""
     if not is_pattern(name):
         file = Path(os.path.realpath(path))
         place = Path(os.path.realpath(name))
@@ -68,7 +68,7 @@ def would_read(name: str | os.PathLike[str], path: Path) -> bool:
 
 
 def _matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
-    """Return whether the parts of a path match those of a pattern; ** matches any number."""
+    """Return whether the parts of a path match a pattern, where ** matches any number of parts."""
     if not pattern or not parts:
         return not parts and all(part == "**" for part in pattern)
     if pattern[0] == "**":
@@ -88,7 +88,7 @@ KINDS = {
 
 
 def check_regular_file(path: str | os.PathLike[str]) -> None:
-    """Raise an error unless the path leads to a regular file. Opening a named pipe would block."""
+    """Raise an error unless the path is a regular file. Opening a named pipe would block."""
     try:
         mode = os.stat(path).st_mode
     except ValueError as error:

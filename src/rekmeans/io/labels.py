@@ -1,4 +1,4 @@
-"""Writers of label files, csv or parquet: the cluster of each row. Text in csv is no formula."""
+"""Write the cluster labels to csv or parquet. Text that looks like a formula is escaped in csv."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import numpy as np
 
 from .._grid import Array
 
-# OWASP, CSV injection
+# from the OWASP page on CSV injection
 FORMULA_MARKS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 PLAIN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def write_labels(path: Path, labels: Array, ids: Array | None) -> None:
-    """Write the cluster of each row beside its name or number.
+    """Write the name or number of each row and its cluster.
 
-    The ending of the path selects parquet or csv. Masked labels are empty in csv and null in
+    The file extension selects parquet or csv. Masked labels are empty in csv and null in
     parquet.
     """
     rows = np.arange(len(labels)) if ids is None else ids
@@ -43,7 +43,7 @@ def write_labels(path: Path, labels: Array, ids: Array | None) -> None:
 
 
 def write_label_blocks(path: Path, blocks: Iterable[Array]) -> None:
-    """Write the cluster of each row beside its number, a block at a time."""
+    """Write the number and the cluster of each row, one block at a time."""
     numbered = _number_rows(blocks)
     if path.suffix.lower() == ".parquet":
         from .arrow import write_parquet_blocks
@@ -60,7 +60,7 @@ def write_label_blocks(path: Path, blocks: Iterable[Array]) -> None:
 
 
 def _number_rows(blocks: Iterable[Array]) -> Iterator[tuple[Array, Array]]:
-    """Yield each block with the numbers of its rows."""
+    """Yield each block with its row numbers."""
     start = 0
     for labels in blocks:
         yield np.arange(start, start + len(labels)), labels
@@ -68,7 +68,7 @@ def _number_rows(blocks: Iterable[Array]) -> Iterator[tuple[Array, Array]]:
 
 
 def guard_cell(cell: Any) -> Any:
-    """Return a cell of csv, with an apostrophe before text that a spreadsheet would evaluate."""
+    """Return a csv cell. Text that a spreadsheet would evaluate gets a leading apostrophe."""
     is_formula = (
         isinstance(cell, str)
         and cell.startswith(FORMULA_MARKS)

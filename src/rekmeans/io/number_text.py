@@ -1,5 +1,7 @@
-"""Numbers written as text: $1,234.50, 1 234,50 and (12 %) are 1234.5, 1234.5 and -12; dates and
-phone numbers are not numbers.
+"""Parse numbers written as text: $1,234.50, 1 234,50 and (12 %) are 1234.5, 1234.5 and -12.
+
+Dates and phone numbers are not numbers.
+
 """
 
 from __future__ import annotations
@@ -10,16 +12,16 @@ from typing import Any
 
 from ._pyarrow import compute, csv, pa
 
-MISSING = ["?", "None", "none", "-", "NONE"]  # besides pyarrow's own: empty, NA, NaN, null, ...
+MISSING = ["?", "None", "none", "-", "NONE"]  # in addition to pyarrow's: empty, NA, NaN, null, ...
 NULLS = csv.ConvertOptions().null_values + MISSING
-BLANK = "[ \u00a0\u2009\u202f]"  # ordinary, no-break, thin and narrow no-break
+BLANK = "[ \u00a0\u2009\u202f]"  # regular, no-break, thin and narrow no-break space
 CURRENCY = r"\p{Sc}"
-# may be a number of nine digits, but a column of only such numbers is not a quantity
+# one such cell may be a nine-digit number, but a column of them holds phone numbers
 PHONE = rf"^\d{{3}}(?:{BLANK}\d{{3}}){{2}}$"
-SIGNS = {"\u2212": "-", "\u2019": "'"}  # typeset minus and apostrophe, as they are typed
+SIGNS = {"\u2212": "-", "\u2019": "'"}  # typographic minus and apostrophe to ASCII
 MARK_PATTERNS = {".": r"\.", ",": ","}
 MARK_NAMES = {".": "points", ",": "commas"}
-# {removed from numbers, besides currencies and grouping marks: its pattern}
+# other characters that are removed from numbers, with their patterns
 MARKS = {
     "brackets for minus": r"\(",
     "%": "%",
@@ -30,23 +32,23 @@ MARKS = {
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """A number format: a decimal mark, and another mark that may group digits in threes."""
+    """A number format: the decimal mark and the thousands separator that goes with it."""
 
     decimal: str
 
     @property
     def group(self) -> str:
-        """The mark that may group digits."""
+        """The thousands separator."""
         return "," if self.decimal == "." else "."
 
     def are_numbers(self, texts: Any) -> Any:
-        """Return which texts without surrounding spaces are numbers."""
+        """Return a mask of the strings that are numbers. Surrounding spaces must be stripped."""
         return compute.match_substring_regex(texts, self._pattern)
 
     def values(self, texts: Any) -> Any:
-        """Return the numbers, null for other texts.
+        """Parse strings as numbers, with null for all others.
 
-        Percent signs, currencies and grouping marks are ignored.
+        Percent signs, currencies and thousands separators are ignored.
         """
         texts = compute.if_else(self.are_numbers(texts), texts, None)
         bare = compute.replace_substring_regex(texts, rf"{CURRENCY}|[%()']|{BLANK}", "")
@@ -56,8 +58,9 @@ class NumberFormat:
         return compute.if_else(is_bracketed, compute.negate(bare), bare)
 
     def marks(self, texts: Any, file_decimal: str) -> set[str]:
-        """Return the names of the marks in these numbers, except signs and the decimal mark of the
-        file.
+        """Return the names of the symbols used in these numbers.
+
+        Signs and the decimal mark of the file are not included.
         """
         patterns = MARKS | {f"thousands {MARK_NAMES[self.group]}": MARK_PATTERNS[self.group]}
         if self.decimal != file_decimal:
@@ -68,14 +71,15 @@ class NumberFormat:
 
     @property
     def _pattern(self) -> str:
-        """The pattern: a sign, digits and a unit; the sign may follow the currency, and brackets
-        around digits and a unit mean minus.
+        """The pattern: a sign, digits and a unit.
+
+        The sign may follow the currency. Brackets around digits and a unit mean minus.
         """
         mark, group = MARK_PATTERNS[self.decimal], MARK_PATTERNS[self.group]
         fraction = rf"(?:{mark}\d*)?"
         grouped = "|".join(rf"[1-9]\d{{0,2}}(?:{one}\d{{3}})+{fraction}" for one in (group, "'"))
         plain = rf"(?:\d+{fraction}|{mark}\d+)(?:[eE][-+]?\d+)?|(?i:nan|inf|infinity)|{grouped}"
-        blanks = rf"[1-9]\d{{0,2}}(?:{BLANK}\d{{3}})+{fraction}"  # with a plus it is a phone number
+        blanks = rf"[1-9]\d{{0,2}}(?:{BLANK}\d{{3}})+{fraction}"  # with a plus: a phone number
         digits = rf"(?:{plain}|{blanks})"
         tail = rf"(?:{BLANK}?(?:{CURRENCY}|%))?"
         head = rf"{CURRENCY}{BLANK}?"
@@ -87,9 +91,9 @@ NUMBER_FORMATS = {mark: NumberFormat(mark) for mark in MARK_PATTERNS}
 
 
 def tidy_cells(column: Any) -> Any:
-    """Return cells as text without surrounding spaces, null for texts that mean missing.
+    """Strip surrounding spaces and replace strings that mean missing by null.
 
-    Typeset signs are replaced by ASCII characters.
+    Typographic signs are replaced by their ASCII equivalents.
     """
     texts = compute.utf8_trim_whitespace(as_text(column))
     for typeset, typed in SIGNS.items():
@@ -104,14 +108,14 @@ def are_plain_numbers(texts: Any, decimal: str) -> bool:
 
 
 def plain_numbers(texts: Any, decimal: str) -> Any:
-    """Return which texts are numbers with this decimal mark and no other mark."""
+    """Return a mask of the strings that are numbers with this decimal mark and no other marks."""
     mark = MARK_PATTERNS[decimal]
     digits = rf"(?:\d+{mark}?\d*|{mark}\d+)(?:[eE][-+]?\d+)?"
     return compute.match_substring_regex(texts, rf"^[-+]?(?:{digits}|(?i:nan|inf|infinity))$")
 
 
 def as_text(column: Any) -> Any:
-    """Return cells of bytes or text as text, with replacement characters for invalid UTF-8."""
+    """Convert binary or string cells to strings. Invalid UTF-8 becomes replacement characters."""
     try:
         return column.cast(pa.string())
     except pa.ArrowInvalid:
@@ -121,7 +125,7 @@ def as_text(column: Any) -> Any:
 
 
 def find_late_text(batches: Iterable[Any], names: Sequence[str], decimal: str) -> set[str]:
-    """Return the columns, read as text, that the csv reader cannot read as numbers."""
+    """Return the columns, read as text, that the csv reader cannot parse as numbers."""
     late: set[str] = set()
     for batch in batches:
         for name in names:

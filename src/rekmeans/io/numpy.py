@@ -1,4 +1,4 @@
-"""npy, npz and libsvm (svmlight) files: arrays without column names, and their classes."""
+"""Read npy, npz and libsvm (svmlight) files: arrays without column names, and their labels."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ BAD_HEADER = (
     MemoryError,
 )
 COMPRESSION_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # of NumPy
-MAX_COMPRESSION = 1032  # of deflate; a member that claims more is damaged
+MAX_COMPRESSION = 1032  # limit of deflate; a higher ratio means a corrupt file
 
 
 @dataclass(frozen=True)
 class ArrayHeader:
-    """The header of an array, and the number of bytes after it."""
+    """The header of an array and the size of its data in bytes."""
 
     shape: tuple[int, ...]
     dtype: Any
@@ -50,7 +50,7 @@ class ArrayHeader:
 
 
 def scan_npy(path: Path, selection: ColumnSelection) -> ArrayScan:
-    """Scan a .npy file, mapped into memory."""
+    """Scan a memory-mapped .npy file."""
     _reject_other_magic(path, b"\x93NUMPY")
     with path.open("rb") as file:
         array = _array_header(path, file, path.stat().st_size)
@@ -59,7 +59,7 @@ def scan_npy(path: Path, selection: ColumnSelection) -> ArrayScan:
 
 
 def scan_npz(path: Path, selection: ColumnSelection) -> ArrayScan:
-    """Scan a .npz file: its array X, or its only array, and its classes y."""
+    """Scan a .npz file: the array X (or the only array) and the labels y, if any."""
     _reject_other_magic(path, b"PK")
     with zipfile.ZipFile(path) as archive:
         names = [name for name in archive.namelist() if name.endswith(".npy")]
@@ -98,11 +98,11 @@ def _member_header(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo
 
 
 def _array_header(path: Path, file: IO[bytes], size: int) -> ArrayHeader:
-    """Return the header of the array that begins here and takes all `size` bytes."""
+    """Read the header of an array that starts here and fills all `size` bytes."""
     try:
         read_header = HEADER_READERS[np.lib.format.read_magic(file)]
         shape, _, dtype = read_header(file)
-    except KeyError:  # a later format is that of arrays with named fields
+    except KeyError:  # newer format versions are for structured arrays
         raise UnreadableFileError(
             f"{path.name} must hold plain numbers, got a newer or damaged format. "
             f"Save it with np.save."
@@ -167,7 +167,7 @@ def _reject_other_magic(path: Path, magic: bytes) -> None:
 
 
 def float_type(dtype: Any) -> Any:
-    """Return the floating type that holds values of `dtype`: float32 if that is exact."""
+    """Return float32 if it represents all values of `dtype` exactly, else float64."""
     return (
         dtype
         if dtype.kind == "f" and dtype.itemsize in (4, 8)
@@ -176,7 +176,7 @@ def float_type(dtype: Any) -> Any:
 
 
 def scan_libsvm(path: Path, selection: ColumnSelection) -> ArrayScan:
-    """Scan a libsvm file, whose labels are the classes."""
+    """Scan a libsvm file. Its labels are the known classes."""
     try:
         X, y = load_svmlight_file(str(path), zero_based=True)
     except OverflowError:

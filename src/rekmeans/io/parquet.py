@@ -1,4 +1,4 @@
-"""Parquet files as one scan: their common schema, row groups, and partitions for Dask."""
+"""Scan parquet files as one table: common schema, row groups, and partitions for Dask."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from dask.dataframe import DataFrame as DaskFrame
     from pandas import DataFrame
 
-BATCHES_AHEAD = 2  # decoded in advance; more only use memory
-# of row groups that are read together; opening the file for each group would be slower
+BATCHES_AHEAD = 2  # decoded ahead of time; more would only use memory
+# merge row groups up to this many cells; reopening the file for each group is slower
 MAX_CELLS_TOGETHER = 1 << 20
-PAGE_BUFFER = 1 << 16  # bytes of a column that are read from a file at a time
-MESSAGE_LETTERS = 120  # shown of an error message of pyarrow
-PARTITION_BYTES = 1 << 27  # of the row groups that one task reads
+PAGE_BUFFER = 1 << 16  # bytes read at a time for each column
+MESSAGE_LETTERS = 120  # maximum length of a quoted pyarrow error message
+PARTITION_BYTES = 1 << 27  # size of the row groups in one partition
 DEFAULT_BATCH_ROWS = 1 << 16
 
 
@@ -38,9 +38,9 @@ def open_dataset(
 ) -> tuple[dataset.Dataset, tuple[str, ...]]:
     """Open a parquet file, the files of a folder, or the files that match a pattern.
 
-    The second value contains the columns of the pandas index. The footer of each file is read once.
+    Also return the columns of the pandas index. The footer of each file is read once.
     Columns in `drop`, or not in `only`, are not compared. A column with several number types is
-    read as the smallest type that holds them all.
+    read with the smallest type that can represent all of them.
     """
     files = table_files(name)
     if not files:
@@ -66,7 +66,7 @@ def _open_files(name: str, files: list[str]) -> dataset.Dataset:
 
 
 def _read_schema(name: str, fragment: dataset.ParquetFileFragment) -> pa.Schema:
-    """Read the columns of one file from its footer."""
+    """Read the column types of one file from its footer."""
     try:
         schema = fragment.physical_schema
     except (pa.ArrowException, OSError) as error:
@@ -90,8 +90,8 @@ def _not_parquet(name: str, file: str, error: Exception) -> UnreadableFileError:
 
 
 def _common_schema(schemas: Mapping[str, pa.Schema], compared: Collection[str]) -> pa.Schema:
-    """Return the columns of all files; every compared column of numbers must be in each file."""
-    kinds: dict[str, dict[str, pa.DataType]] = {}  # of each column by file
+    """Return the columns of all files. Each file must contain all compared numeric columns."""
+    kinds: dict[str, dict[str, pa.DataType]] = {}  # column name to {file name: type}
     for file, schema in schemas.items():
         for field in schema:
             kinds.setdefault(field.name, {})[file] = field.type
@@ -113,8 +113,8 @@ def _common_schema(schemas: Mapping[str, pa.Schema], compared: Collection[str]) 
 
 
 def _common_type(name: str, of_files: Mapping[str, pa.DataType]) -> pa.DataType:
-    """Return the type that holds the values of a column in all files."""
-    found: dict[pa.DataType, str] = {}  # and the first file that has it
+    """Return a type that can represent the values of a column in all files."""
+    found: dict[pa.DataType, str] = {}  # each type with the first file that uses it
     for file, kind in of_files.items():
         found.setdefault(kind, file)
     kinds = [kind for kind in found if not types.is_null(kind)]
@@ -130,7 +130,7 @@ def _common_type(name: str, of_files: Mapping[str, pa.DataType]) -> pa.DataType:
 
 
 def _common_number_type(kinds: list[pa.DataType]) -> pa.DataType:
-    """Return the smallest number type that holds these types; float64 if there is none."""
+    """Return the smallest numeric type that can represent all of these types, else float64."""
     if len(kinds) == 1:
         return kinds[0]
     if any(types.is_decimal(kind) for kind in kinds):
@@ -142,7 +142,7 @@ def _common_number_type(kinds: list[pa.DataType]) -> pa.DataType:
 
 @dataclass(frozen=True, eq=False)
 class FileRowGroups:
-    """Row groups of a parquet file that are read one after the other."""
+    """Consecutive row groups of a parquet file."""
 
     fragment: dataset.ParquetFileFragment
     numbers: tuple[int, ...]
@@ -154,7 +154,7 @@ def find_row_groups(
 ) -> list[FileRowGroups] | None:
     """Return the row groups of a dataset, with small ones merged.
 
-    Return None if its rows are not simply the rows of parquet files.
+    Return None unless the dataset consists of whole parquet files.
     """
     found: list[FileRowGroups] = []
     try:
@@ -182,14 +182,14 @@ def find_row_groups(
 
 
 def _can_cast(stored: pa.DataType | None, kind: pa.DataType) -> bool:
-    """Return whether a column of a file exists and can be cast to `kind` without the scanner."""
+    """Return whether a file has the column and it can be cast to `kind` without the scanner."""
     return stored == kind or (
         stored is not None and is_number_type(stored) and is_number_type(kind)
     )
 
 
 class DatasetScan(Scan):
-    """The rows of a pyarrow dataset, made from files or passed by the user."""
+    """A pyarrow dataset, either built from files or passed by the user."""
 
     def __init__(
         self, name: str, data: dataset.Dataset, *, has_own_schema: bool, index: tuple[str, ...] = ()
@@ -204,7 +204,7 @@ class DatasetScan(Scan):
     def batches(
         self, columns: Mapping[str, ReadAs], size: int | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """Yield batches, row group by row group, or from pyarrow's scanner."""
+        """Yield batches by row group, or from pyarrow's scanner."""
         names = list(columns)
         if (groups := self._row_groups(names)) is not None:
             yield from chain.from_iterable(
@@ -236,7 +236,7 @@ class DatasetScan(Scan):
     def _decode_group(
         self, group: FileRowGroups, names: list[str], size: int | None, use_threads: bool
     ) -> Iterator[pa.RecordBatch]:
-        """Yield decoded batches of a row group, one at a time to save memory.
+        """Decode the batches of a row group one at a time to save memory.
 
         Each row group is decoded on one thread, because several threads read row groups at once.
         """
@@ -248,13 +248,13 @@ class DatasetScan(Scan):
                 size or DEFAULT_BATCH_ROWS, list(group.numbers), names, use_threads=use_threads
             ):
                 if batch.num_rows:
-                    batch.validate(full=True)  # a damaged file may point outside of its own bytes
+                    batch.validate(full=True)  # offsets in a corrupt file may be out of bounds
                     yield self._cast(batch, names)
 
     def _cast(self, batch: pa.RecordBatch, names: list[str]) -> pa.RecordBatch:
-        """Return a batch of a file with the column types of the dataset's schema.
+        """Cast a batch to the column types of the dataset schema.
 
-        The cast to a schema of the user is lossless, or pyarrow raises. The common schema of
+        With a user schema, pyarrow raises if the cast would lose data. The common schema of
         several files rounds large integers.
         """
         columns = [
@@ -265,7 +265,7 @@ class DatasetScan(Scan):
     def _scan(self, names: list[str], size: int | None) -> Iterator[pa.RecordBatch]:
         """Yield record batches in row order from pyarrow's scanner, with small ones merged.
 
-        The scanner decodes whole row groups ahead.
+        The scanner prefetches whole row groups.
         """
         size = size or DEFAULT_BATCH_ROWS
         waiting: list[pa.RecordBatch] = []
@@ -293,7 +293,7 @@ def scan_parquet(path: Path, selection: ColumnSelection) -> DatasetScan:
 
 
 def scan_dataset(data: dataset.Dataset) -> DatasetScan:
-    """Scan a dataset of the user, with the column types of its own schema."""
+    """Scan a user-supplied dataset, with the column types of its schema."""
     if not isinstance(data, dataset.Dataset):
         kind = type(data).__name__
         raise TypeError(
@@ -308,7 +308,7 @@ def _optional(name: str | None) -> tuple[str, ...]:
 
 
 class RowGroups(NamedTuple):
-    """Row groups of a file that are read as one partition."""
+    """The row groups of a file that form one partition."""
 
     path: str
     numbers: list[int]
@@ -317,9 +317,9 @@ class RowGroups(NamedTuple):
 def partitioned_frame(
     data: dataset.Dataset, names: Sequence[str], keep: Collection[str] = ()
 ) -> DaskFrame:
-    """Return these columns of a dataset as a dask.dataframe.
+    """Return these columns of a dataset as a Dask DataFrame.
 
-    Integers in `keep` become floats, so that they are not taken for ids. Each partition has row
+    Integers in `keep` become floats, so that they are not treated as ids. Each partition has row
     groups of one file. Rows keep the order of the dataset, which Dask's own parquet reader does not
     guarantee.
     """
@@ -340,8 +340,8 @@ def partitioned_frame(
 
 
 def _pieces_of_file(fragment: dataset.ParquetFileFragment) -> Iterator[RowGroups]:
-    """Yield row groups of about PARTITION_BYTES together; nothing for a file without row groups."""
-    # workers run in other folders
+    """Group consecutive row groups into partitions of about PARTITION_BYTES."""
+    # workers may have a different working directory
     path = os.path.abspath(fragment.path)
     numbers = list[int]()
     size = 0

@@ -30,13 +30,13 @@ from .selection import COMPRESSIONS, ColumnSelection, UnreadableFileError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# "text": as written, in bytes or text; "exact": integers stay integers, everything else as written
+# "text": cells as written (binary or string); "exact": the same, but integers stay integers
 ReadAs: TypeAlias = Literal["number", "text", "exact"]
 
 DELIMITED = ("csv", "scan_delimited")
 LIBSVM = ("numpy", "scan_libsvm")
 PARQUET = ("parquet", "scan_parquet")
-# ending: the module of this package and its function, imported when such a file is read
+# file extension: module and function, imported when such a file is read
 READERS = {
     ".csv": DELIMITED,
     ".tsv": DELIMITED,
@@ -53,11 +53,11 @@ UNREADABLE = (  # errors that libraries raise for damaged files
     *(ValueError, TypeError, OSError, EOFError, LookupError, ArithmeticError, RuntimeError),
     *(csv.Error, zipfile.BadZipFile, zlib.error, struct.error),
 )
-MAX_REASON_LETTERS = 200  # shown of a library's error message
+MAX_REASON_LETTERS = 200  # maximum length of a quoted library error message
 
 
 class LateTextError(ValueError):
-    """A column that begins as numbers continues as text; `name` is its name."""
+    """Raised if the column `name` starts with numbers but contains text further down."""
 
     def __init__(self, name: str) -> None:
         super().__init__(
@@ -67,7 +67,7 @@ class LateTextError(ValueError):
 
 
 class ScanPart(NamedTuple):
-    """Rows of a scan from row `start` on, read batch by batch."""
+    """The rows of a scan starting at `start`, read batch by batch."""
 
     start: int
     n_rows: int | None
@@ -80,8 +80,8 @@ class Scan:
     `types` maps the source columns, in order, to their types. A subclass implements `batches`.
     """
 
-    is_typed: ClassVar[bool] = True  # False: the types are those of the first rows only
-    is_slow: ClassVar[bool] = False  # whether decoding again is much slower than reading a copy
+    is_typed: ClassVar[bool] = True  # False: types are inferred from the first rows
+    is_slow: ClassVar[bool] = False  # whether decoding is much slower than reading a copy
 
     def __init__(
         self,
@@ -95,19 +95,19 @@ class Scan:
     ) -> None:
         self.name = name  # in messages
         self.types = dict(types)
-        self.n_rows = n_rows  # None: not known without reading
+        self.n_rows = n_rows  # None: unknown until the table is read
         self.has_names = has_names
-        self.index = index  # the columns of row names
-        self.decimal = decimal  # the decimal mark of columns that show none
+        self.index = index  # columns that contain row names
+        self.decimal = decimal  # for columns without a decimal mark
 
     @property
     def expected_rows(self) -> int:
-        """The number of rows, or an estimate."""
+        """The exact or estimated number of rows."""
         return self.n_rows or 0
 
     @cached_property
     def column_types(self) -> dict[str, ColumnType]:
-        """The storage of the cells of each column."""
+        """The storage type of each column."""
         return {name: classify_type(kind) for name, kind in self.types.items()}
 
     def batches(
@@ -121,17 +121,17 @@ class Scan:
         return [ScanPart(0, self.n_rows, partial(self.batches, columns, size))]
 
     def with_late_text(self, late: str, names: list[str]) -> Scan:
-        """Return a scan that reads column `late`, and others of `names` with text, as text."""
+        """Return a scan that reads `late`, and any other text column in `names`, as text."""
         raise LateTextError(late)
 
     def row_place(self, row: int) -> str:
-        """Return the line or the number of a row, for error messages."""
+        """Return the line number or the row number for an error message."""
         return f"row {row} (counted from 0)"
 
 
 @dataclass(frozen=True)
 class ArrayScan:
-    """An array of numbers without column names, and its classes, if any."""
+    """A numeric array without column names, with optional class labels."""
 
     name: str
     X: Any  # (n, d), dense or CSR
@@ -139,7 +139,7 @@ class ArrayScan:
 
 
 def known_endings() -> str:
-    """Return the supported endings of file names, for error messages."""
+    """Return the supported file extensions for an error message."""
     return f"{', '.join(READERS)}, or a compressed .csv or .tsv in {', '.join(COMPRESSIONS)}"
 
 
@@ -147,7 +147,7 @@ def open_scan(
     place: str | os.PathLike[str],
     selection: ColumnSelection = ColumnSelection(),  # noqa: B008 - frozen
 ) -> Scan | ArrayScan:
-    """Open a table: a file, by the ending of its name, or several parquet files."""
+    """Open a table: one file, with the format given by its extension, or several parquet files."""
     path = Path(place)
     if is_several_files(place):
         return _reader(PARQUET)(path, selection)
@@ -159,7 +159,7 @@ def open_scan(
 
 
 def _reader(place: tuple[str, str]) -> Callable[[Path, ColumnSelection], Scan | ArrayScan]:
-    """Return the function of a module of this package."""
+    """Import a function from a module of this package."""
     module, function = place
     read: Callable[[Path, ColumnSelection], Scan | ArrayScan]
     read = getattr(import_module(f".{module}", __package__), function)
@@ -168,7 +168,7 @@ def _reader(place: tuple[str, str]) -> Callable[[Path, ColumnSelection], Scan | 
 
 @contextmanager
 def explain_damage(path: Path, ending: str) -> Iterator[None]:
-    """Replace the error of a library by one that names the file."""
+    """Replace a library error by one that names the file."""
     try:
         yield
     except (UnreadableFileError, LateTextError, FileNotFoundError, ImportError):
@@ -187,13 +187,13 @@ def explain_damage(path: Path, ending: str) -> Iterator[None]:
 
 
 def file_ending(path: Path) -> str:
-    """Return the ending of the format, without the ending of the compression."""
+    """Return the file extension without a compression suffix such as .gz."""
     is_compressed = path.suffix.lower() in COMPRESSIONS
     return (path.with_suffix("") if is_compressed else path).suffix.lower()
 
 
 def reject_repeated_names(name: str, names: list[str]) -> None:
-    """Raise an error for a column name that occurs twice."""
+    """Raise an error for duplicate column names."""
     if twice := sorted(column for column, count in Counter(names).items() if count > 1):
         raise UnreadableFileError(
             f"{name} must have unique column names, got {quoted_list(twice)} twice. Rename one."
@@ -201,7 +201,7 @@ def reject_repeated_names(name: str, names: list[str]) -> None:
 
 
 def _known_ending(path: Path) -> str:
-    """Return the ending of a file's format; raise an error if the file or the format is unknown."""
+    """Return the file extension; raise an error if the file is missing or the format is unknown."""
     if not path.is_file():
         what = (
             "is a folder"
@@ -233,5 +233,5 @@ def _memory_message(path: Path, error: MemoryError) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    """Return the message of a library's error on one line."""
+    """Return a library's error message on one line."""
     return " ".join(str(error).split())[:MAX_REASON_LETTERS]

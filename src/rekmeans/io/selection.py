@@ -1,4 +1,4 @@
-"""The selection of columns to read, and the errors of tables that cannot be read."""
+"""Column selection, and errors for tables that cannot be read."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from .._text import name_list
 from ..machine_memory import machine_memory, size_text
 from . import MAX_COLUMNS
 
-# of csv and tsv files, by the last ending
+# compression of csv and tsv files by suffix
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 
 
 class UnreadableFileError(ValueError):
-    """A file that is not a table; the message names the file, the problem and the fix."""
+    """Raised if a file cannot be read as a table. The message names the file and the fix."""
 
 
 @dataclass(frozen=True)
 class NumberedNames(Sequence[str]):
-    """The names x0, x1, ... of the columns of a table without names, made on demand."""
+    """The generated names x0, x1, ... of unnamed columns, as a lazy sequence."""
 
     number: int  # of columns
 
@@ -42,14 +42,14 @@ class NumberedNames(Sequence[str]):
         )
 
     def index(self, name: Any, start: int = 0, stop: int | None = None) -> int:
-        """Return the number of the column of this name."""
+        """Return the index of the column with this name."""
         position = self._position(name)
         if position is None or position not in range(self.number)[start:stop]:
             raise ValueError(f"{name!r} is not a column")
         return position
 
     def _position(self, name: object) -> int | None:
-        """Return the number in a name such as x12; None if no column has that name."""
+        """Return the column index in a name such as x12, or None if there is no such column."""
         digits = name[1:] if isinstance(name, str) and name[:1] == "x" else ""
         is_canonical = (
             len(digits) <= len(str(self.number))
@@ -67,12 +67,12 @@ class ColumnSelection:
     drop: tuple[str, ...] = ()
     only: tuple[str, ...] | None = None  # the columns of a model, in its order
     max_columns: int = MAX_COLUMNS
-    keep: tuple[str, ...] = ()  # features even if they look like ids
-    is_of_model: bool = False  # a fitted model defines the features: ids too
-    weight: str | None = None  # the column of weights
+    keep: tuple[str, ...] = ()  # columns to keep even if they look like ids
+    is_of_model: bool = False  # a fitted model defines the features, even ids
+    weight: str | None = None  # the weight column
 
     def reject_many_columns(self, name: str, count: int) -> None:
-        """Raise an error for too many columns, before anything is allocated for each of them."""
+        """Raise an error for too many columns before allocating anything per column."""
         if count > self.max_columns:
             raise UnreadableFileError(
                 f"{name} has {count:,} columns, at most {self.max_columns:,} are allowed. Is it "
@@ -82,7 +82,7 @@ class ColumnSelection:
     def reject_missing_columns(
         self, name: str, names: Sequence[str], others: Collection[str] = ()
     ) -> None:
-        """Raise an error for requested columns that are neither in the table nor in `others`."""
+        """Raise an error if a requested column is neither in the table nor in `others`."""
         selected = (
             *(() if self.label is None else (self.label,)),
             *self.drop,
@@ -97,19 +97,19 @@ class ColumnSelection:
             )
 
     def by_position(self, names: Sequence[str]) -> Self:
-        """Return the selection for a table without names: columns are selected by position."""
+        """Return the selection for a table without column names, by position."""
         return (
             replace(self, only=tuple(names)) if self.only and len(self.only) == len(names) else self
         )
 
 
 def reject_oversize(name: str, n: int, d: int, itemsize: int = 8) -> None:
-    """Raise an error for n rows and d columns that do not fit into the memory of this machine."""
+    """Raise an error if n rows and d columns do not fit into the memory of this machine."""
     reject_bytes(name, n * d * itemsize, f"{n:,} rows, {d:,} columns")
 
 
 def reject_bytes(name: str, size: int, shape: str) -> None:
-    """Raise an error for a table that takes more bytes of memory than the machine has."""
+    """Raise an error if a table needs more memory than the machine has."""
     if size > (most := machine_memory()):
         raise UnreadableFileError(
             f"{name} would take {size_text(size)} of memory ({shape}), this machine has "

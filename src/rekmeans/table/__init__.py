@@ -1,6 +1,6 @@
-"""Tables: any common table as rows of numbers with weights, wherever its rows are.
+"""Convert any common table, in memory or out of core, to numeric rows with weights.
 
-This package is the only one that rejects input.
+All input validation is in this package.
 """
 
 from .base import ColumnSummary, CompiledFunctions, Table, TableFacts, dense, draw_goals, draw_rows

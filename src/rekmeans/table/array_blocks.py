@@ -19,15 +19,15 @@ from ..machine_memory import machine_memory
 from .source_parts import RawBlock, SourcePart
 from .validation import number_rows
 
-PLAIN_KINDS = "fiub"  # dtype kinds of arrays on disk
-# the pages of a memmap stay mapped if they take at most 1/PAGES_SHARE of the machine's memory
+PLAIN_KINDS = "fiub"  # supported dtype kinds of arrays on disk
+# keep the pages of a memmap mapped if they take at most 1/PAGES_SHARE of the machine's memory
 PAGES_SHARE = 2
 BLOCKS_AT_ONCE = 4  # blocks of a memmap that one thread reads
 BLOCKS_OF_PART = 8  # blocks of a .npy file that one thread reads into the same array
 
 
 class DiskArray(Protocol):
-    """An array that is read by slices: a NumPy memmap, a zarr array."""
+    """An array that is read in slices, such as a NumPy memmap or a zarr array."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -43,7 +43,7 @@ class DiskArray(Protocol):
 
 @dataclass(frozen=True)
 class ArrayBlocks:
-    """Rows of an array that is read by slices."""
+    """Rows of an array that is read in slices."""
 
     array: DiskArray
 
@@ -59,7 +59,7 @@ class ArrayBlocks:
         return number_rows(np.asarray(self.array[:1]))
 
     def blocks(self, size: int) -> Iterator[RawBlock]:
-        """Yield blocks. Those of a memmap are views, so only the cells that are used are read."""
+        """Yield blocks. Blocks of a memmap are views, so only cells that are accessed are read."""
         for at in range(0, self.n_rows, size):
             self._advise(slice(at, at + size), "MADV_WILLNEED")
             if at >= 2 * size:  # the previous block is still in use
@@ -67,7 +67,7 @@ class ArrayBlocks:
             yield self._block(slice(at, at + size))
 
     def parts(self, size: int) -> list[SourcePart]:
-        """Return parts of several blocks of a memmap, or one part for zarr.
+        """Split a memmap into parts of several blocks. A zarr array is a single part.
 
         Zarr decodes in its own threads.
         """
@@ -101,7 +101,7 @@ class ArrayBlocks:
         return n_bytes * PAGES_SHARE <= machine_memory()
 
     def _drop(self, rows: slice) -> None:
-        """Tell the system that the pages of some rows are no longer needed."""
+        """Advise the operating system that the pages of some rows are no longer needed."""
         if isinstance(self.array, np.memmap) and not self._fits_beside:
             self._advise(rows, "MADV_DONTNEED")
 
@@ -121,7 +121,7 @@ class ArrayBlocks:
 
 @dataclass(frozen=True)
 class NpyBlocks:
-    """Rows of a .npy file that is read instead of mapped, so only one block is in memory."""
+    """Rows of a .npy file that is read, not mapped, so that only one block is in memory."""
 
     path: Path
     array: ArrayBlocks  # the mapped file, used to read single rows
@@ -172,7 +172,7 @@ class NpyBlocks:
         ]
 
     def _read(self, rows: slice, size: int) -> Iterator[RawBlock]:
-        """Yield these rows in blocks that share the same memory."""
+        """Yield these rows in blocks that reuse the same buffer."""
         dtype = self.array.array.dtype
         d = self.n_columns
         stop = min(rows.stop, self.n_rows)
@@ -196,7 +196,7 @@ class NpyBlocks:
 
 
 def _fill(file: FileIO, room: memoryview) -> bool:
-    """Read until the memory is full; return False if the file ends first."""
+    """Read until the buffer is full. Return False at the end of the file."""
     while len(room):
         if not (n := file.readinto(room)):
             return False

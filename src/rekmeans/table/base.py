@@ -1,6 +1,6 @@
-"""The protocol of tables, and the summaries of their columns.
+"""The Table protocol and column summaries.
 
-Scales, kernel widths and starts use only this protocol, for any kind of storage.
+Scales, kernel widths and starts use only this protocol, regardless of how rows are stored.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ Statistic = Callable[[Array, Array | None], tuple[float, ...]]
 BlockStatistic = Callable[[Array, Array | None, float], Array]
 # a function of a ColumnSummary and optionally a Scale
 SummaryFunction = Callable[..., Array]
-# compiled versions of an engine, which return the same bits
+# an engine's compiled versions, which return bitwise equal results
 CompiledFunctions = Mapping[SummaryFunction, SummaryFunction]
 
 Cells: TypeAlias = Array | sparse.csr_array  # the cells of a table in memory, (n, d)
-ColumnName: TypeAlias = str | int  # a number where columns have no names
+ColumnName: TypeAlias = str | int  # a position if columns have no names
 
 
 class ColumnAttributes(TypedDict, total=False):
-    """The column attributes of scikit-learn, and the schema of the table."""
+    """The column attributes defined by scikit-learn, and the schema of the table."""
 
     n_features_in_: int
     feature_names_in_: Array
@@ -46,11 +46,11 @@ class ColumnAttributes(TypedDict, total=False):
 
 
 class SummaryRows(NamedTuple):
-    """The rows that the statistics of columns are computed from."""
+    """The rows from which column statistics are computed."""
 
-    X: Array | sparse.csc_array  # the whole dense table, or a copy of the rows by columns
+    X: Array | sparse.csc_array  # the whole dense table, or a CSC copy of the rows
     numbers: Array | None  # row numbers in X, (n,); None for all rows
-    weights: Array | None = None  # (n,) positive integers; None for all equal
+    weights: Array | None = None  # (n,) positive integers; None if all are equal
     # integer weight of a row of weight 1, or the mean integer weight if weights are not counts
     row_weight: float = 1.0
 
@@ -87,7 +87,7 @@ class TableFacts(Protocol):
 
 
 class Table(TableFacts, Protocol):
-    """Rows of numbers, NaN for missing cells; weights (n,) or None for all equal."""
+    """Rows of numbers, NaN for missing cells; weights (n,) or None if all are equal."""
 
     @property
     def columns(self) -> ColumnAttributes: ...
@@ -97,22 +97,22 @@ class Table(TableFacts, Protocol):
 
     @property
     def largest_weight(self) -> float | None:
-        """The largest weight of the whole table, or None if these rows are not a block of one."""
+        """The largest weight of the whole table, or None if these rows are not a block."""
 
     def sample(self, count: int, seed: int) -> Table:
-        """Return all rows with a weight above 0, or a sample of `count` rows, in memory.
+        """Return all rows with nonzero weight, or a sample of `count` rows, in memory.
 
         Rows are drawn in proportion to their weights. The weight of a row in the sample is the
-        number of times that it was drawn.
+        number of times it was drawn.
         """
 
     def take(self, rows: Array, weights: Array) -> Table:
-        """Return these rows with these weights, in memory."""
+        """Return the selected rows in memory, with the given weights."""
 
     def column_summary(self, n_threads: int | None = None) -> ColumnSummary: ...
 
     def dense(self, rows: slice | Array) -> Array:
-        """Return these rows as a dense array."""
+        """Return the selected rows as a dense array."""
 
     def has_missing(self) -> bool:
         """Return whether any cell is missing."""
@@ -120,7 +120,7 @@ class Table(TableFacts, Protocol):
     def digest(self) -> int:
         """Return a digest of all rows in order and of their weights.
 
-        It does not depend on the kind of table.
+        The digest does not depend on how the table is stored.
         """
 
     def blocks(self, size: int) -> Iterator[slice]:
@@ -135,11 +135,11 @@ class Table(TableFacts, Protocol):
 
 @dataclass(frozen=True)
 class ColumnSummary:
-    """The extent of the columns over all rows, and statistics of single columns.
+    """The range of the columns over all rows, and statistics of single columns.
 
-    Scales use nothing else. Statistics are computed from all rows if there are at most EXACT_ROWS,
-    otherwise from SUMMARY_ROWS rows drawn by weight. This rule is part of the definition of the
-    result, so every engine returns the same values.
+    Scales are computed from this summary alone. Statistics are computed from all rows if there are
+    at most EXACT_ROWS, otherwise from SUMMARY_ROWS rows drawn by weight. This rule is part of the
+    definition of the result, so every engine returns the same values.
     """
 
     n_columns: int
@@ -150,14 +150,14 @@ class ColumnSummary:
 
     @lazy_property
     def extent(self) -> tuple[Array, Array]:
-        """The smallest and the largest observed cell of each column, (d,).
+        """The smallest and largest observed cell of each column, (d,).
 
         Rows of weight 0 are ignored. The result is NaN for a column without observed cells.
         """
         return self.find_extent()
 
     def by_column(self, statistic: Statistic) -> list[tuple[float, ...]]:
-        """Return `statistic(x, w)` of each column in order.
+        """Apply `statistic(x, w)` to each column in order.
 
         `x` are the observed cells of the column in float64, `w` their integer weights or None.
         """
@@ -172,7 +172,7 @@ class ColumnSummary:
         return list(chain.from_iterable(self._map_blocks(statistics)))
 
     def by_block(self, statistic: BlockStatistic) -> Array:
-        """Return `statistic(X, w, v)`, (p, m), of a few columns at a time, concatenated to (p, d).
+        """Apply `statistic(X, w, v)` to a few columns at a time and concatenate to (p, d).
 
         `X` (n, m) are the cells, NaN where missing. `w` (n,) are their integer weights or None. `v`
         is the weight of one row.
@@ -180,7 +180,7 @@ class ColumnSummary:
         return np.concatenate(self._map_blocks(statistic), axis=1)
 
     def find_compiled(self, function: SummaryFunction) -> SummaryFunction:
-        """Return the compiled form of a summary function, or the function if there is none."""
+        """Return the compiled version of a summary function, or the function itself."""
         return self.compiled_functions.get(function, function)
 
     @lazy_property
@@ -203,7 +203,7 @@ class ColumnSummary:
         blocks = self._blocks()
         if len(blocks) == 1:
             return [statistic(rows.columns(blocks[0]), rows.weights, rows.row_weight)]
-        # NumPy releases the interpreter lock while it sorts
+        # NumPy releases the GIL while sorting
         with ThreadPoolExecutor(self.n_threads) as pool:
             return list(
                 pool.map(
@@ -259,7 +259,7 @@ def _high_words(words: Array, factor: int) -> Array:
 
 
 def numbers_of_rows(rows: slice | Array, n: int) -> Array:
-    """Return the numbers of the selected rows without creating an array of all n numbers."""
+    """Return the selected row numbers without creating an array of all n of them."""
     if isinstance(rows, slice):
         return np.arange(*rows.indices(n))
     numbers = np.asarray(rows)

@@ -1,4 +1,4 @@
-"""The protocol of block sources for out-of-core tables, and sources of functions."""
+"""The protocol of block sources for out-of-core tables, and sources made from functions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class TableBlock(Protocol):
-    """A block that a function yields: an array or a data frame."""
+    """A block yielded by a user function: an array or a data frame."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -31,20 +31,20 @@ class TableBlock(Protocol):
 
 @runtime_checkable
 class BlockSource(Protocol):
-    """Rows that can be read in order any number of times."""
+    """Rows that can be read repeatedly, in order."""
 
     @property
     def n_columns(self) -> int: ...
 
     @property
     def n_rows(self) -> int | None:
-        """The number of rows, or None if all rows would have to be read."""
+        """The number of rows, or None if it is unknown before all rows are read."""
 
     def first_row(self) -> object:
-        """Return a table of one row with the column names, in a form that scikit-learn supports."""
+        """Return a one-row table with the column names, in a type that scikit-learn supports."""
 
     def blocks(self, size: int) -> Iterator[RawBlock]:
-        """Yield all rows in order, in blocks of about `size` rows or of the source's own size."""
+        """Yield all rows in order, in blocks of about `size` rows or of the source's block size."""
 
     def parts(self, size: int) -> list[SourcePart]:
         """Return parts that can be read in parallel, or one part if rows must be read in order."""
@@ -53,14 +53,14 @@ class BlockSource(Protocol):
         """Prepare for repeated reads: cache up to `room` bytes if decoding is slow."""
 
     def take(self, rows: Array) -> Array | None:
-        """Return the rows with these ascending numbers, or None without random access."""
+        """Return the rows with these sorted row numbers, or None without random access."""
 
 
 class CalledBlocks:
-    """Rows of a function that returns a new iterator over blocks on each call.
+    """Rows from a function that returns a new iterator over blocks on each call.
 
     Blocks are arrays or data frames. The columns of data frames are selected by name. `weight` is
-    the name of the column of weights, `only` are the names of the feature columns.
+    the name of the weight column, and `only` are the names of the feature columns.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class CalledBlocks:
         self.n_columns = number_rows(self.first).shape[1]
 
     def _open(self) -> Iterator[TableBlock]:
-        """Yield the blocks of a new iterator; raise TypeError for one that is not a dense table."""
+        """Yield the blocks of a new iterator. Raise TypeError unless they are dense tables."""
         blocks = self.function()
         if not isinstance(blocks, Iterator):
             raise TypeError(
@@ -155,7 +155,7 @@ class CalledBlocks:
         return [SourcePart(0, partial(self.blocks, size))]
 
     def keep_blocks(self, room: int) -> None:
-        """Do nothing: the caller may change blocks."""
+        """Do nothing, because the blocks may change between reads."""
 
     def take(self, rows: Array) -> Array | None:
         return None
@@ -180,7 +180,7 @@ def select_columns(block: TableBlock, names: list[str]) -> TableBlock:
 
 
 def columns_by_name(names: Sequence[str], only: Sequence[str] | None) -> list[str]:
-    """Return `only` if all of these columns exist, otherwise all names."""
+    """Return `only` if all of these columns exist, else all names."""
     return list(only) if only is not None and set(only) <= set(names) else list(names)
 
 
@@ -233,7 +233,7 @@ class WeightedBlocks:
             )
 
     def parts(self, size: int) -> list[SourcePart]:
-        if self.source.n_rows != self.n_rows:  # the number of rows is not known
+        if self.source.n_rows != self.n_rows:  # the source has no known number of rows
             return [SourcePart(0, partial(self.blocks, size))]
         return [
             SourcePart(part.start, partial(self._weigh, part)) for part in self.source.parts(size)

@@ -1,4 +1,4 @@
-"""Counts of the cells of a column, which add up over blocks and partitions."""
+"""Counts of the cells of a column. Counts of blocks or partitions can be added."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ if TYPE_CHECKING:
 
     from ..io.number_text import NumberFormat
 
-NUMBER_SHARE = 0.8  # of the cells with a value; below it a column is text
-N_EXAMPLES = 2  # texts that a message shows
+NUMBER_SHARE = 0.8  # a column is text if fewer of its non-missing cells are numbers
+N_EXAMPLES = 2  # example texts shown in a message
 
 
 class Counts(Protocol):
-    """The counts of one kind of column; the counts of two parts of a column add up."""
+    """Counts for one kind of column. Counts of different parts of a column can be added."""
 
     def __add__(self, other: Self) -> Self: ...
 
 
 @dataclass(frozen=True)
 class CellBlock:
-    """Some cells of a source column, as the scan reads them."""
+    """A block of cells of a source column, as read by the scan."""
 
     column: pa.Array
     type: ColumnType
-    decimal: str  # of the file
+    decimal: str  # decimal mark of the file
 
     @cached_property
     def observed_values(self) -> Array:
-        """The cells of a column of numbers that are not missing, (m,) float64."""
+        """The non-missing cells of a numeric column, (m,) float64."""
         from ..io.arrow import column_numbers
 
         values = np.asarray(column_numbers(self.column, np.float64), np.float64)
@@ -46,7 +46,7 @@ class CellBlock:
 
     @cached_property
     def texts(self) -> tuple[pa.Array, pa.Array]:
-        """The distinct texts of a column of text without missing cells, and their counts."""
+        """The distinct non-missing values of a text column and their counts."""
         from ..io._pyarrow import compute
         from ..io.number_text import tidy_cells
 
@@ -64,14 +64,14 @@ class CellBlock:
 
 @dataclass(frozen=True)
 class TextCount:
-    """The cells of a column of text under one number format."""
+    """Counts of the cells of a text column for one number format."""
 
-    n_cells: int = 0  # with a value
+    n_cells: int = 0  # non-missing cells
     n_numbers: int = 0
     n_formatted: int = 0  # numbers with characters that are removed
     n_phones: int = 0  # numbers that may be phone numbers
     marks: frozenset[str] = frozenset()
-    texts: tuple[str, ...] = ()  # the first that are not numbers
+    texts: tuple[str, ...] = ()  # the first few texts that are not numbers
 
     @classmethod
     def of_texts(
@@ -115,9 +115,9 @@ class TextCount:
 
 @dataclass(frozen=True)
 class NumberCounts:
-    """The numbers of a column: range, integers, distinct values, and numbers in text."""
+    """Counts for a numeric column: range, integers, distinct values, numbers stored as text."""
 
-    n_values: int = 0  # cells that are numbers without removing characters
+    n_values: int = 0  # cells that can be parsed as they are
     low: float = np.inf
     high: float = -np.inf
     are_integers: bool = True
@@ -132,7 +132,7 @@ class NumberCounts:
         texts: Mapping[str, TextCount] | None = None,
         is_id_candidate: bool = True,
     ) -> Self:
-        """Count values (m,) without NaN, given their frequencies `times`."""
+        """Count non-missing values (m,), given their frequencies `times`."""
         are_integers = is_id_candidate and bool((values == np.rint(values)).all())
         return cls(
             int(len(values) if times is None else times.sum()),
@@ -161,7 +161,7 @@ class NumberCounts:
 
 @dataclass(frozen=True)
 class ColumnCounts:
-    """The cells of a column, counted by each kind of column."""
+    """The counts of one column for every kind of column."""
 
     n_cells: int = 0
     n_missing: int = 0

@@ -1,4 +1,4 @@
-"""A mergeable record of bounded size that decides whether all values of a column differ."""
+"""A mergeable sketch of bounded size that tests whether all values of a column are distinct."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from .._grid import Array
 
-# hashes kept; columns with at most this many distinct values are decided exactly
+# maximum number of hashes; the test is exact for up to this many distinct values
 MAX_HASHES = 1 << 16
 
 
@@ -27,7 +27,7 @@ class SmallestHashes:
     """The values with the smallest 64-bit hashes, and which of them occur more than once.
 
     The hash is a bijection, so different values have different hashes. The records of two parts of
-    a column add up to the record of both, in any order.
+    a column can be merged in any order.
     """
 
     hashes: Array = field(default_factory=_no_hashes)  # (m,) ascending
@@ -35,7 +35,7 @@ class SmallestHashes:
 
     @classmethod
     def of_values(cls, values: Array, times: Array | None = None) -> Self:
-        """Return the record of float64 values, given their frequencies `times`."""
+        """Return the record of float64 values with frequencies `times`."""
         hashes = _hash_values(values)
         if times is None and len(hashes) > 4 * MAX_HASHES:
             hashes = _smallest(hashes)
@@ -47,7 +47,7 @@ class SmallestHashes:
 
     @classmethod
     def merge(cls, records: Sequence[SmallestHashes]) -> Self:
-        """Return the record of all values of these records."""
+        """Merge these records into one."""
         hashes = np.concatenate([record.hashes for record in records])
         is_repeated = np.concatenate([record.is_repeated for record in records])
         distinct, places, counts = np.unique(hashes, return_inverse=True, return_counts=True)
@@ -75,7 +75,7 @@ class SmallestHashes:
 
 def _hash_values(values: Array) -> Array:
     """Return the 64-bit hash of each value: the finalizer of SplitMix64, a bijection."""
-    bits: Array = (np.asarray(values, np.float64) + 0.0).view(np.uint64).copy()  # -0 is 0
+    bits: Array = (np.asarray(values, np.float64) + 0.0).view(np.uint64).copy()  # turns -0 into 0
     bits ^= bits >> np.uint64(30)
     bits *= np.uint64(0xBF58476D1CE4E5B9)
     bits ^= bits >> np.uint64(27)
@@ -85,7 +85,7 @@ def _hash_values(values: Array) -> Array:
 
 
 def _smallest(hashes: Array) -> Array:
-    """Return all hashes up to a bound, at least MAX_HASHES distinct ones."""
+    """Drop large hashes, keeping at least the MAX_HASHES smallest distinct ones."""
     share = 2.0 * MAX_HASHES / len(hashes)
     while share < 1:
         found = hashes[hashes <= np.uint64(share * (2.0**64 - 2**12))]

@@ -55,30 +55,30 @@ if TYPE_CHECKING:
 
     from .block_source import BlockSource
 
-CLASSES = "y"  # the name of the classes of an npz or libsvm file
+CLASSES = "y"  # name of the labels in npz and libsvm files
 THE_CLASSES = "the classes"
 DEFAULT_SELECTION = ColumnSelection()
 
 
 @dataclass(frozen=True)
 class FileTable:
-    """A table as the command line reads it: numbers, names, classes, and the schema.
+    """A table read from a file: numeric features, column names, known classes and the schema.
 
-    `fit` and `predict` take it in place of the path.
+    It can be passed to `fit` and `predict` instead of the path.
 
     Attributes
     ----------
-    X : array of shape (n_samples, n_features), CSR array or source of blocks
+    X : array of shape (n_samples, n_features), CSR array or block source
         The features, float32 if that is exact, else float64, with NaN for missing cells. With a
-        memory limit, and for several files, a source that `fit` reads in blocks.
+        memory limit, or for several files, a source that `fit` reads in blocks.
     names : sequence of str
         The names of the features.
     has_names : bool
-        False if the file has no column names; then they are x0, x1, ...
+        False if the file has no column names and they are generated as x0, x1, ...
     skipped : dict
         The columns that are not features, with reasons.
     y : array of shape (n_samples,) or None
-        The class number of each row, -1 if missing.
+        The class code of each row, -1 if missing.
     classes : list of str
         The names of the classes.
     ids : array or None
@@ -99,9 +99,9 @@ class FileTable:
     ids: Array | None = None
     notes: list[str] = field(default_factory=list)
     schema: TableSchema | None = None
-    # whether each row of the file has a value and is in X; None: all are
+    # mask of the rows of the file that have a value and are in X; None: all rows
     has_value: Array | None = None
-    # returns the place of a row of the file, for error messages
+    # returns the location of a row in the file, for error messages
     place_of_row: Callable[[int], str] | None = None
 
     @property
@@ -111,11 +111,11 @@ class FileTable:
 
     @property
     def cells(self) -> Array:
-        """The features in memory; only for a table that is not in blocks."""
+        """The features in memory. Not available for tables read in blocks."""
         return cast("Array", self.X)
 
     def row_place(self, row: int) -> str:
-        """Return the place of a row in the file: its line or its number.
+        """Return the location of a row in the file: its line number or row number.
 
         Parameters
         ----------
@@ -142,7 +142,7 @@ class FileTable:
         Returns
         -------
         array or masked array
-            A label for each row of the file.
+            One label per row of the file.
         """
         if isinstance(self.X, SchemaBlocks) and len(self.X.empty_rows):
             return _mask_rows(labels, self.X.empty_rows)
@@ -181,11 +181,11 @@ class FileTable:
 
 
 class MemoryRead(NamedTuple):
-    """The features of a scan in memory, and the inference made while reading."""
+    """The features of a scan in memory, and the schema inference from reading them."""
 
     X: Array  # (n, d), of all features in order
     inference: Inference
-    others: dict[str, pa.ChunkedArray]  # row names and the label
+    others: dict[str, pa.ChunkedArray]  # row names and the label column
 
 
 def read_table_file(
@@ -197,7 +197,7 @@ def read_table_file(
     n_threads: int | None = None,
     checks_text: bool = True,
 ) -> FileTable:
-    """Return the table in one or several files; `schema` is the fitted schema."""
+    """Read a table from one or more files. `schema` is the fitted schema."""
     place = Path(path)
     found = open_scan(path, selection)
     is_file = not is_several_files(path)
@@ -219,7 +219,7 @@ def read_table(
     max_columns: int = DEFAULT_SELECTION.max_columns,
     memory_limit: int | str | None = None,
 ) -> FileTable:
-    """Read a table as the command line does.
+    """Read a table from a file, as the command line does.
 
     Parameters
     ----------
@@ -241,8 +241,8 @@ def read_table(
     Returns
     -------
     FileTable
-        The features `X`, their `names`, the classes `y`, the names `ids` of the rows, `notes` and
-        the `schema`. `fit` and `predict` take the table itself.
+        The features `X`, their `names`, the classes `y`, the row names `ids`, the `notes` and
+        the `schema`. The table can be passed to `fit` and `predict`.
 
     Examples
     --------
@@ -263,7 +263,7 @@ def read_table(
 def inspect_table(
     path: str | os.PathLike[str], selection: ColumnSelection = DEFAULT_SELECTION
 ) -> tuple[FileTable, CountsByColumn]:
-    """Return a table without its rows, and the counts of all columns."""
+    """Return a table with an inferred schema but no rows, and the counts of all columns."""
     place = Path(path)
     found = open_scan(path, selection)
     is_file = not is_several_files(path)
@@ -286,7 +286,7 @@ def inspect_table(
 def _count_decoded_texts(inference: Inference) -> dict[str, ColumnCounts]:
     """Return the counts of text features, with the range of all their numbers.
 
-    Inference itself counts only numbers without grouping marks, currencies and the like.
+    Schema inference counts only plain numbers, without thousands separators or currencies.
     """
     scan = inference.scan
     columns = [
@@ -314,7 +314,7 @@ def _count_decoded_texts(inference: Inference) -> dict[str, ColumnCounts]:
 def _selection_of(
     scan: Scan, selection: ColumnSelection, schema: TableSchema | None
 ) -> ColumnSelection:
-    """Return the selection for a scan, after its names have been checked."""
+    """Check the column names of a scan and return the selection for it."""
     names = list(scan.types)
     if not scan.has_names:
         selection = selection.by_position(names)
@@ -325,7 +325,7 @@ def _selection_of(
 
 
 def _fitted_schema(scan: Scan, schema: TableSchema | None) -> TableSchema | None:
-    """Return the fitted schema with the names of this scan, if either has no names."""
+    """Return the fitted schema, renamed to the names of this scan if either has no names."""
     if schema is None or (scan.has_names and schema.has_names):
         return schema
     names = [name for name in scan.types if name not in scan.index]
@@ -344,7 +344,7 @@ def _open_blocks(
     n_threads: int | None,
     checks_text: bool,
 ) -> FileTable:
-    """Return the table of a scan whose rows are read in blocks."""
+    """Create a table that reads a scan in blocks."""
     schema = _fitted_schema(scan, schema)
     if schema is None:
         inference = infer_schema(scan, selection, n_threads)
@@ -365,7 +365,7 @@ def _open_blocks(
 def _read_memory(
     scan: Scan, selection: ColumnSelection, schema: TableSchema | None, n_threads: int | None
 ) -> FileTable:
-    """Return the table of a scan that is read into memory."""
+    """Read a scan into memory and return the table."""
     schema = _fitted_schema(scan, schema)
     while True:
         try:
@@ -438,7 +438,7 @@ def _apply_and_gather(
 
 
 def _other_names(scan: Scan, selection: ColumnSelection) -> list[str]:
-    """Return the columns of row names and of classes."""
+    """Return the row-name and class columns."""
     label = [] if selection.label is None else [selection.label]
     return [*(name for name in scan.index if name not in label), *label]
 
@@ -446,9 +446,9 @@ def _other_names(scan: Scan, selection: ColumnSelection) -> list[str]:
 def _gather(
     scan: Scan, columns: Sequence[Column], others: Sequence[str], *, counts_cells: bool
 ) -> tuple[Array, dict[str, pa.ChunkedArray], dict[str, ColumnCounts]]:
-    """Return the columns as rows (n, d), batch by batch, so that the table is in memory once.
+    """Convert columns to rows (n, d) batch by batch, so that only one copy is in memory.
 
-    The other columns are returned as they are, and the counts of the columns if requested.
+    The other columns are returned unchanged, with the counts of the columns if requested.
     """
     from ..io._pyarrow import pa
 
@@ -490,7 +490,7 @@ def _gather(
 
 
 def _table_of(inference: Inference, X: Array | SchemaBlocks) -> FileTable:
-    """Return the table of these rows, without classes and row names."""
+    """Create a table from these rows, without classes and row names."""
     schema = inference.schema
     return FileTable(
         X,
@@ -547,7 +547,7 @@ def _reject_infinity(name: str, table: FileTable, low: Array, high: Array) -> No
 
 
 def without_empty_rows(name: str, table: FileTable) -> FileTable:
-    """Return the table without rows that have no value; it keeps their numbers."""
+    """Drop the rows without any value from the table and record which rows were dropped."""
     has_value = array_rows_with_values(table.cells)
     if has_value.all():
         return table
@@ -574,7 +574,7 @@ def _no_value_error(name: str, names: Sequence[str]) -> UnreadableFileError:
 
 
 def array_rows_with_values(X: Array) -> Array:
-    """Return which rows have a value; each column is read only in rows without one so far."""
+    """Return a mask of the rows with a value. Rows with a value are not read any further."""
     has_value: Array = ~np.isnan(X[:, 0])
     rows = np.flatnonzero(~has_value)
     for j in range(1, X.shape[1]):
@@ -587,7 +587,7 @@ def array_rows_with_values(X: Array) -> Array:
 
 
 def constant_notes(table: FileTable, low: Array, high: Array) -> list[str]:
-    """Return a note on the columns that have one value in all rows."""
+    """Return a note on constant columns."""
     if len(table.cells) < 2 or not len(constant := np.flatnonzero(low == high)):
         return []
     items = [
@@ -602,7 +602,7 @@ def _n_values(table: FileTable, j: int) -> int:
 
 
 def _mask_rows(labels: Array, empty_rows: Array) -> Array:
-    """Return labels with masked labels inserted at the empty rows."""
+    """Insert masked labels at the positions of the empty rows."""
     n = len(labels) + len(empty_rows)
     mask = np.zeros(n, bool)
     mask[empty_rows] = True
@@ -615,7 +615,7 @@ def _mask_rows(labels: Array, empty_rows: Array) -> Array:
 
 
 def _read_array(scan: ArrayScan, selection: ColumnSelection) -> FileTable:
-    """Return the table of an array without column names; its classes, if any, are y."""
+    """Create a table from an array without column names and its labels y, if any."""
     X, y = scan.X, scan.y
     selection.reject_many_columns(scan.name, X.shape[1])
     columns = NumberedNames(X.shape[1])
@@ -656,7 +656,7 @@ def _read_array(scan: ArrayScan, selection: ColumnSelection) -> FileTable:
 
 
 def _without_empty_columns(name: str, table: FileTable, low: Array) -> FileTable:
-    """Return the table of an array without columns that have no value."""
+    """Drop the columns without any value from the table of an array."""
     empty = np.flatnonzero(np.isnan(low)).tolist()
     if not empty:
         return table
@@ -670,7 +670,7 @@ def _without_empty_columns(name: str, table: FileTable, low: Array) -> FileTable
 
 
 def schema_of_array(table: FileTable) -> TableSchema:
-    """Return the schema of an array without column names."""
+    """Create the schema of an array without column names."""
     columns: list[Column] = [Number(name) for name in table.names]
     columns += [Skipped(name, why) for name, why in table.skipped.items()]
     if table.y is not None and CLASSES not in table.skipped:
@@ -679,8 +679,8 @@ def schema_of_array(table: FileTable) -> TableSchema:
 
 
 def _encode_array_classes(values: Cells) -> tuple[Array, list[str]]:
-    """Return the class number of each row (-1 if missing) and the class names."""
+    """Return the class code of each row (-1 if missing) and the class names."""
     classes, numbers = np.unique(dense(values), return_inverse=True)
-    known = classes[classes == classes]  # NaN, the last, is a missing class
+    known = classes[classes == classes]  # NaN, which sorts last, is a missing label
     numbers = np.where(numbers == len(known), -1, numbers)
     return numbers.ravel(), [f"{value}" for value in known]

@@ -1,4 +1,4 @@
-"""Conversion of data frames in memory to rows of numbers."""
+"""Convert in-memory data frames to numeric rows."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
 Frame = nw.DataFrame["IntoDataFrame"]
 
 WHOLE_NUMBERS = {nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32, nw.UInt64}
-# types of columns that NumPy converts together
+# column types that NumPy converts in one call
 PLAIN_TYPES = {nw.Float64, nw.Float32, nw.Boolean} | WHOLE_NUMBERS
-REQUESTED = (DROPPED, ROW_NAMES, WEIGHTS)  # reasons that need no warning
+REQUESTED = (DROPPED, ROW_NAMES, WEIGHTS)  # skipped on request, so no warning
 
 
 class FrameRows(NamedTuple):
-    """The features of a data frame: rows (n, d), the columns as a frame, and the schema."""
+    """The features of a data frame as rows (n, d) and as a frame, and the schema."""
 
     X: Array
     named: object
@@ -61,14 +61,14 @@ def open_frame(X: object) -> Frame | None:
     try:
         frame = nw.from_native(X, pass_through=True)
     except DuplicateError:
-        # the attribute `columns` of an Arrow table has the cells
+        # the `columns` attribute of an Arrow table contains the data, not the names
         names = list(getattr(X, "column_names", None) or cast("IntoDataFrame", X).columns)
         raise ValueError(f"X must have unique column names, got {names}. Rename one.") from None
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
 def read_frame(X: object, frame: Frame, fitted: TableSchema | None, *, fitting: bool) -> FrameRows:
-    """Return the features of a data frame, by a new schema or the fitted one."""
+    """Return the features of a data frame, according to a new schema or the fitted one."""
     names = list(frame.columns)
     if not names or not len(frame) or not all(isinstance(name, str) for name in names):
         return FrameRows(frame_numbers(frame), X, None)
@@ -91,7 +91,7 @@ def read_frame(X: object, frame: Frame, fitted: TableSchema | None, *, fitting: 
 
 
 def _read_plain(X: object, frame: Frame) -> FrameRows:
-    """Return the features of a frame of plain numbers; ids and empty columns are skipped."""
+    """Return the features of a numeric frame without ids and empty columns."""
     cells = frame_numbers(frame)
     skipped: dict[str, Column] = {
         frame.columns[j]: Skipped(frame.columns[j], NO_VALUES)
@@ -118,7 +118,7 @@ def _read_plain(X: object, frame: Frame) -> FrameRows:
 
 
 def _is_id_column(name: str, cells: Array, j: int) -> bool:
-    """Return whether a column of integers in memory identifies rows."""
+    """Return whether an integer column in memory is an id."""
     from .file_table import array_rows_with_values
 
     values = cells[:, j]
@@ -151,7 +151,7 @@ def _read_fitted(X: object, frame: Frame, fitted: TableSchema | None, is_plain: 
 
 
 def encode_frame(frame: Frame, schema: TableSchema, *, checks_text: bool = True) -> Array:
-    """Return the features of a schema of a data frame, (n, d) float64."""
+    """Return the features of a data frame with this schema, (n, d) float64."""
     from .inference import apply_schema, read_modes
 
     scan = scan_of_frame(frame.select(schema.feature_names))
@@ -166,14 +166,14 @@ def encode_frame(frame: Frame, schema: TableSchema, *, checks_text: bool = True)
 
 
 def select_features(X: object, frame: Frame, schema: TableSchema) -> object:
-    """Return the feature columns of a data frame, for their names."""
+    """Return the feature columns of a data frame, used for their names."""
     if len(schema.features) == len(schema.columns):
         return X
     return frame.select(schema.feature_names).head(1).to_native()
 
 
 def scan_of_frame(frame: Frame) -> TableScan:
-    """Return a scan of a data frame, of one batch."""
+    """Scan a data frame as a single batch."""
     from ..io._pyarrow import pa
     from ..io.arrow import TableScan
 
@@ -192,7 +192,7 @@ def arrow_column(series: Series[IntoSeries]) -> pa.Array:
         if any(isinstance(value, complex) for value in values):
             object_numbers(series.to_numpy(), series.name)
         if all(value is None or isinstance(value, int | float) for value in values):
-            # integers beyond 64 bits are floats, as in a csv file
+            # integers that need more than 64 bits become floats, as in a csv file
             return pa.array([None if _is_missing(value) else _as_float(value) for value in values])
         return pa.array([None if _is_missing(value) else str(value) for value in values])
     if isinstance(column, pa.ChunkedArray):
@@ -204,7 +204,7 @@ def arrow_column(series: Series[IntoSeries]) -> pa.Array:
 
 
 def _as_float(value: float) -> float:
-    """Return a number as a float, infinite if it is too large for one."""
+    """Convert a number to float, or to infinity on overflow."""
     try:
         return float(value)
     except OverflowError:
@@ -240,14 +240,14 @@ def _reasons(skipped: dict[str, str]) -> str:
 
 
 def is_plain_type(dtype: object) -> bool:
-    """Return whether a column of this narwhals type holds numbers."""
+    """Return whether a column of this narwhals type is numeric."""
     return dtype in PLAIN_TYPES or getattr(dtype, "is_numeric", lambda: False)()
 
 
 def frame_numbers(frame: Frame) -> Array:
-    """Return a data frame as float64 (n, d), null as NaN; raise an error for a column of text.
+    """Return a data frame as float64 (n, d), null as NaN; raise an error for a text column.
 
-    Columns of plain numbers are converted together, others one by one.
+    Plain numeric columns are converted together, others one by one.
     """
     if (
         frame.columns
@@ -269,7 +269,7 @@ def _column(series: Series[IntoSeries], name: ColumnName) -> Array:
 
 
 def object_numbers(values: Array, name: ColumnName) -> Array:
-    """Return objects that are numbers as float64; raise an error for text, even numerals."""
+    """Convert numeric objects to float64. Raise an error for text, even if it contains digits."""
     kind = next((type(v).__name__ for v in values.ravel() if isinstance(v, str | bytes)), "")
     try:
         if kind or values.dtype.kind in "mMc":
@@ -282,7 +282,7 @@ def object_numbers(values: Array, name: ColumnName) -> Array:
 
 
 def require_features(schema: TableSchema, columns: Sequence[str]) -> None:
-    """Raise an error if features of a fit are not among the columns."""
+    """Raise an error if a feature of the fit is missing from the columns."""
     from .inference import missing_columns_message
 
     if missing := [name for name in schema.feature_names if name not in set(columns)]:

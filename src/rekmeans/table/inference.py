@@ -1,4 +1,4 @@
-"""Schema inference: cells are counted block by block, and the counts decide the kinds."""
+"""Infer the schema of a table: the kind of each column follows from counts of its cells."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MERGED_BLOCKS = 32  # number of blocks whose counts are added at a time
-MAX_EXAMPLE_LETTERS = 12  # of a text in a note
-MAX_NOTE_LETTERS = 120  # of a note on one column
+MAX_EXAMPLE_LETTERS = 12  # maximum length of a text quoted in a note
+MAX_NOTE_LETTERS = 120  # maximum length of a note on one column
 
 CountsByColumn = Mapping[str, ColumnCounts]
 
 
 @dataclass(frozen=True)
 class Inference:
-    """A scan, its schema, and the counts that decided it."""
+    """A scan, its schema, and the counts that the schema was inferred from."""
 
     scan: Scan
     schema: TableSchema
@@ -68,9 +68,9 @@ class Inference:
 
 
 class Candidates(NamedTuple):
-    """The source columns, divided before any cell is read."""
+    """The source columns, classified before any cell is read."""
 
-    names: list[str]  # that may be features, in order
+    names: list[str]  # columns that may be features, in order
     decided: dict[str, Column]  # the others
 
 
@@ -81,9 +81,9 @@ def infer_schema(
     *,
     is_full: bool = False,
 ) -> Inference:
-    """Return the schema of a scan that is not read into memory.
+    """Infer the schema of a scan that is not read into memory.
 
-    Only the columns whose cells may change a decision are read, or all if `is_full`.
+    Only columns whose kind depends on their cells are read, or all of them if `is_full`.
     """
     while True:
         candidates = find_candidates(scan, selection)
@@ -97,7 +97,7 @@ def infer_schema(
 
 
 def find_candidates(scan: Scan, selection: ColumnSelection) -> Candidates:
-    """Return the columns that may be features, and those that the selection decides."""
+    """Return the columns that may be features, and those whose kind is set by the selection."""
     decided: dict[str, Column] = {name: Skipped(name, ROW_NAMES) for name in scan.index}
     decided |= {name: Skipped(name, DROPPED) for name in selection.drop}
     if selection.label is not None:
@@ -112,7 +112,7 @@ def find_candidates(scan: Scan, selection: ColumnSelection) -> Candidates:
 
 
 def read_modes(scan: Scan, names: Sequence[str]) -> dict[str, ReadAs]:
-    """Return how cells are read: numbers as numbers, everything else as written."""
+    """Return how each column is read: numbers as numbers, everything else as written."""
     modes: dict[str, ReadAs] = {
         "integer": "number",
         "number": "number",
@@ -129,7 +129,7 @@ def settle_schema(
     counts: CountsByColumn,
     count_empty_rows: Callable[[], int] | None = None,
 ) -> TableSchema:
-    """Return the schema that the counts decide."""
+    """Derive the schema from the counts."""
 
     def count_empty() -> int:
         return len(find_empty_rows(scan, provisional_features(scan, selection, candidates, counts)))
@@ -178,14 +178,14 @@ def count_columns(
 
 
 def count_cells(scan: Scan, name: str, cells: pa.Array) -> ColumnCounts:
-    """Count some cells of a column of a scan."""
+    """Count a block of cells of a column."""
     return count_block(CellBlock(cells, scan.column_types[name], scan.decimal))
 
 
 def merge_counts(
     counted: Iterator[dict[str, ColumnCounts]],
 ) -> dict[str, ColumnCounts]:
-    """Return the sums of counts, added in groups so that large records are rarely merged."""
+    """Sum counts in groups, so that large records are rarely merged."""
     waiting: list[dict[str, ColumnCounts]] = []
     for counts in counted:
         waiting.append(counts)
@@ -202,14 +202,14 @@ def _sum_counts(counted: Sequence[dict[str, ColumnCounts]]) -> dict[str, ColumnC
 
 
 def _tree_sum(counts: list[ColumnCounts]) -> ColumnCounts:
-    """Add neighbours, then their sums, and so on."""
+    """Sum pairwise: add neighbors, then their sums, and so on."""
     while len(counts) > 1:
         counts = [reduce(add, counts[at : at + 2]) for at in range(0, len(counts), 2)]
     return counts[0]
 
 
 def find_empty_rows(scan: Scan, columns: Sequence[Column]) -> Array:
-    """Return the numbers of the rows without a value in any of these columns, ascending."""
+    """Return the sorted numbers of the rows without a value in any of these columns."""
     if not columns:
         return np.empty(0, np.int64)
     names = [column.name for column in columns]
@@ -224,7 +224,7 @@ def find_empty_rows(scan: Scan, columns: Sequence[Column]) -> Array:
 
 
 def rows_with_values(columns: Iterator[Array], n_rows: int) -> Array:
-    """Return which rows have a value; columns are read until every row has one."""
+    """Return a mask of the rows with a value. Columns are read until every row has one."""
     has_value = np.zeros(n_rows, bool)
     for column in columns:
         has_value |= ~np.isnan(column)
@@ -239,7 +239,7 @@ def _lazy_cells(batch: pa.RecordBatch, columns: Sequence[Column]) -> Iterator[Ar
 
 
 def check_types(scan: Scan, schema: TableSchema) -> None:
-    """Raise an error unless the scan has the features of a schema as numbers or text."""
+    """Raise an error unless the scan has all features of a schema, as numbers or text."""
     if missing := [name for name in schema.feature_names if name not in scan.types]:
         raise UnreadableFileError(missing_columns_message(scan.name, missing))
     bad = [
@@ -252,7 +252,7 @@ def check_types(scan: Scan, schema: TableSchema) -> None:
 
 
 def missing_columns_message(table: str, missing: Sequence[str]) -> str:
-    """Return the message of a table that lacks columns of the fit."""
+    """Return the error message for a table that lacks columns of the fit."""
     return (
         f"{table} has no column {quoted_list(missing)}, which the model was fitted with. Add "
         f"{'it' if len(missing) == 1 else 'them'}, with missing values if unknown."
@@ -260,7 +260,7 @@ def missing_columns_message(table: str, missing: Sequence[str]) -> str:
 
 
 def check_text(scan: Scan, schema: TableSchema, counts: CountsByColumn) -> None:
-    """Raise an error for features whose text is not numbers in the format of the fit."""
+    """Raise an error if the text of a feature is not numeric in the format of the fit."""
     bad = []
     for column in schema.features:
         found = number_counts(counts, column.name)
@@ -276,7 +276,7 @@ def check_text(scan: Scan, schema: TableSchema, counts: CountsByColumn) -> None:
 def apply_schema(
     scan: Scan, schema: TableSchema, n_threads: int | None = None, *, checks_text: bool = True
 ) -> Inference:
-    """Return a scan with the schema of a fit; its columns of text are checked."""
+    """Return a scan with the schema of a fit, after checking its text columns."""
     check_types(scan, schema)
     if not checks_text and scan.is_typed:
         return Inference(scan, schema)
@@ -293,13 +293,13 @@ def apply_schema(
 
 
 def number_counts(counts: CountsByColumn, name: str) -> NumberCounts | None:
-    """Return the numbers of a column, if they were counted."""
+    """Return the counts of the numbers of a column, if available."""
     found = counts[name].by_kind.get(Number.kind) if name in counts else None
     return found if isinstance(found, NumberCounts) else None
 
 
 def number_notes(schema: TableSchema, counts: CountsByColumn, decimal: str) -> list[str]:
-    """Return at most two notes on columns of text that are read as numbers."""
+    """Return at most two notes on text columns that are read as numbers."""
     converted = []
     lost = []
     for column in schema.features:
@@ -326,7 +326,7 @@ def number_notes(schema: TableSchema, counts: CountsByColumn, decimal: str) -> l
 def _count_candidates(
     scan: Scan, candidates: Candidates, n_threads: int | None, is_full: bool
 ) -> dict[str, ColumnCounts]:
-    """Count the columns whose cells may change a decision."""
+    """Count the columns whose kind depends on their cells."""
     if is_full:
         return count_columns(scan, candidates.names, n_threads)
     readable = [name for name in candidates.names if scan.column_types[name].storage != "other"]
@@ -371,7 +371,7 @@ def _facts(
 
 
 def _reject_other_columns(scan: Scan, columns: Sequence[Column]) -> None:
-    """Raise an error if columns of a model are not numbers."""
+    """Raise an error if columns of a model are not numeric."""
     bad = [f"{column.name} ({column.reason})" for column in columns if not column.is_feature]
     if bad:
         raise UnreadableFileError(_other_columns_message(scan.name, bad))

@@ -1,4 +1,4 @@
-"""Tables in memory: a NumPy array of any plain number type, or a SciPy CSR array."""
+"""Tables in memory: a NumPy array of any numeric dtype, or a SciPy CSR array."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from .row_digest import digest_rows
 
 MAPPED_CELLS = 1 << 18  # cells mapped at a time; a few copies fit in the cache
 CELLS_AT_ONCE = 1 << 22  # cells between two checks for Ctrl-C
-FOLD = 4096  # line length in cells at which NumPy reduces at full speed
+FOLD = 4096  # row length in cells at which NumPy reduces at full speed
 MAX_COUNT = 2.0**53  # all larger floats are integers, so they are not treated as counts
 SUMMARY_SEED = 0  # seed of the row sample for column summaries of large tables
 
 
 @dataclass(frozen=True)
 class MemoryTable:
-    """Rows X (n, d) with NaN for missing cells, and weights (n,) or None for all equal."""
+    """Rows X (n, d) with NaN for missing cells, and weights (n,) or None if all are equal."""
 
     X: Cells
     weights: Array | None = None
     columns: ColumnAttributes = field(default_factory=ColumnAttributes)
-    largest_weight: float | None = None  # of the whole table if these rows are a block
+    largest_weight: float | None = None  # over the whole table, if these rows are a block
 
     is_in_memory: ClassVar[bool] = True
     is_partitioned: ClassVar[bool] = False
@@ -92,7 +92,7 @@ class MemoryTable:
         return self.take(rows, times.astype(np.float64))
 
     def _draw_rows(self, count: int, seed: int) -> Array:
-        """Draw row numbers by weight, (count,)."""
+        """Draw row numbers in proportion to their weights, (count,)."""
         weights = self.n_rows if self.weights is None else integer_weights(self.weights)[0]
         return draw_rows(weights, np.random.PCG64(seed).random_raw(count))
 
@@ -106,7 +106,7 @@ class MemoryTable:
         return replace(self, X=self.X[np.repeat(np.arange(self.n_rows), times)], weights=None)
 
     def take(self, rows: Array, weights: Array) -> MemoryTable:
-        """Return these rows with these weights."""
+        """Return the selected rows with the given weights."""
         return replace(self, X=self.X[rows], weights=weights)
 
     def column_summary(self, n_threads: int | None = None) -> ColumnSummary:
@@ -149,7 +149,7 @@ class MemoryTable:
         fold = max(1, FOLD // d)
         if n < fold or not rows.flags.c_contiguous:
             fold = 1
-        # join several rows to one line, because NumPy reduces long lines faster
+        # join several rows into one, because NumPy reduces long rows faster
         wide = rows[: n // fold * fold].reshape(-1, fold * d)
         low, high = (
             end.reduce(
@@ -168,7 +168,7 @@ class PairwiseTable(MemoryTable):
     """Kernel values between rows. The last column is the value of each row with itself."""
 
     def take(self, rows: Array, weights: Array) -> MemoryTable:
-        """Return these rows. A square table is also reduced to the matching columns."""
+        """Return the selected rows. A square table is also reduced to the matching columns."""
         columns = [*rows, -1] if self.n_columns == self.n_rows + 1 else slice(None)
         return replace(self, X=self.X[rows][:, columns], weights=weights)
 
@@ -176,8 +176,8 @@ class PairwiseTable(MemoryTable):
 def _weights_and_row(weights: Array) -> tuple[Array, float]:
     """Return integer weights and the integer weight of one row.
 
-    The latter is the integer form of weight 1 if the weights are counts, otherwise the mean of the
-    nonzero integer weights.
+    The second value corresponds to weight 1 if the weights are counts. Otherwise it is the mean
+    of the nonzero integer weights.
     """
     integers, b = integer_weights(weights)
     if weights.max() < MAX_COUNT and np.array_equal(weights, np.rint(weights)):

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 
 ROWS_READ = "rows read"
 PARTITIONS_DONE = "partitions done"
-# number done, total or None, unit
+# arguments: number done, total or None, unit
 ReadingCallback = Callable[[int, int | None, str], object]
 _CALLBACK: ContextVar[ReadingCallback | None] = ContextVar(
     "rekmeans_reading_callback", default=None
@@ -26,7 +26,7 @@ def watch_reading(callback: ReadingCallback) -> Iterator[None]:
 
 
 def report_reading(n_done: int, n_all: int | None, what: str = ROWS_READ) -> None:
-    """Report progress to the callback, if there is one."""
+    """Report progress to the callback, if one is set."""
     if (callback := _CALLBACK.get()) is not None:
         callback(n_done, n_all, what)
 

@@ -63,7 +63,7 @@ class RecentRows:
         return joined._without_lowest()
 
     def _without_lowest(self) -> RecentRows:
-        """Return the rows at the lowest level with few enough rows and above."""
+        """Drop the lowest levels until few enough rows remain."""
         if self.X is None:
             return self
         most = max(MIN_RECENT, min(MAX_RECENT, MAX_RECENT_CELLS // self.X.shape[1]))
@@ -75,7 +75,7 @@ class RecentRows:
         return replace(self, **of_rows, least_level=least)
 
     def table(self, columns: ColumnAttributes) -> MemoryTable:
-        """Return the rows with weights that fade and that correct for the sampling probability."""
+        """Return the rows with decayed weights, corrected for the sampling probability."""
         X = cast(Cells, self.X)  # the scale is never computed before the first block
         ages = np.maximum(self.epochs, self.least_level)
         weights = np.ldexp(self.weights, np.maximum(ages - ages.max(), -WORD_BITS // 4))

@@ -22,10 +22,10 @@ MODULUS = 1 << 64
 
 
 def digest_rows(X: Cells | BlockCells, weights: Array | None, first: int = 0) -> int:
-    """Return the share of some rows in the digest. Shares are added modulo 2^64.
+    """Return the contribution of a block to the digest. Contributions are added modulo 2^64.
 
     The digest is sum_i B^i mix(h_i) with h_i = sum_j a_j bits(x_ij) + a bits(w_i), where i starts
-    at `first`. A zero has no bits, so the cost of sparse rows depends only on their nonzero cells.
+    at `first`. Zeros contribute nothing, so sparse rows cost time only for nonzero cells.
     """
     size = max(1, DIGEST_CELLS // X.shape[1])
     blocks = (slice(at, at + size) for at in range(0, X.shape[0], size))
@@ -37,7 +37,7 @@ def digest_rows(X: Cells | BlockCells, weights: Array | None, first: int = 0) ->
 
 
 def shift_digest(digest: int, n_rows: int) -> int:
-    """Return the share of the same rows if `n_rows` more rows precede them."""
+    """Return the contribution of the same rows if `n_rows` more rows precede them."""
     return digest * pow(BASE, int(n_rows), MODULUS) % MODULUS
 
 
@@ -65,7 +65,7 @@ def _hash_sparse_rows(X: sparse.csr_array, factors: Array) -> Array:
 def _bits(cells: ArrayLike) -> Array:
     """Return the bits of numbers as float64, with the high half mixed into the low half.
 
-    All NaN have the same bits. Negative zero has the bits of zero.
+    All NaNs are mapped to the same bits, and -0 to the bits of 0.
     """
     numbers = np.array(cells, np.float64)
     numbers += 0.0

@@ -1,4 +1,4 @@
-"""The schema of a table: for each source column its kind, how its cells become numbers, and why.
+"""The schema of a table: the kind of each source column, how it is read as numbers, and why.
 
 To add a kind of column, write a class like those below and add it to KINDS.
 """
@@ -27,12 +27,12 @@ WEIGHTS = "the weights"
 NO_VALUES = "every value is missing"
 AN_ID = "an id"
 
-# lowercase words of a name
+# lowercase words in the names of id columns
 ID_WORDS = {"id", "ids", "uuid", "guid", "key", "rowid", "index", "idx"}
 NAME_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")  # customer_id, customerID and Customer Id
 MIN_IDS = 10  # fewer consecutive integers may be a coincidence
 ID_GAPS = 1.05  # largest ratio of range to count; deleted rows leave gaps
-# above it, neighbouring integers are the same float, so they are identifiers
+# larger integers are not exact in float64, so they are treated as identifiers
 LARGEST_INTEGER = 2**53
 
 Value = str | float | int | bool | None
@@ -40,24 +40,24 @@ Value = str | float | int | bool | None
 
 @dataclass(frozen=True)
 class ColumnFacts:
-    """The facts about a source column that decide its kind."""
+    """The properties of a source column that determine its kind."""
 
     name: str
     type: ColumnType
-    counts: ColumnCounts | None  # None: the column has values, and its type decides
-    decimal: str  # decimal mark of the file, for columns that show none
+    counts: ColumnCounts | None  # None: the column has values, and its type determines its kind
+    decimal: str  # of the file, for columns without a decimal mark
     may_be_id: bool
     may_be_empty: bool  # whether a column without any value is a feature
-    count_empty_rows: Callable[[], int]  # rows without a value in any column of numbers
+    count_empty_rows: Callable[[], int]  # rows without a value in any numeric column
 
     def counts_of(self, kind: str) -> Counts | None:
-        """Return the counts of one kind of column."""
+        """Return the counts for one kind of column."""
         return None if self.counts is None else self.counts.by_kind.get(kind)
 
 
 @dataclass(frozen=True)
 class Column:
-    """A source column. The subclasses are the kinds of columns."""
+    """A source column. Each subclass is a kind of column."""
 
     name: str
     reason: str = ""
@@ -67,7 +67,7 @@ class Column:
 
     @property
     def n_encoded(self) -> int:
-        """The number of columns of numbers that the column becomes."""
+        """The number of numeric columns that the column is converted to."""
         return 1
 
     @classmethod
@@ -81,11 +81,11 @@ class Column:
         return None
 
     def encode(self, column: pa.Array, dtype: DTypeLike) -> list[Array]:
-        """Return the cells as columns of numbers, NaN for missing cells."""
+        """Convert the cells to numeric columns, with NaN for missing cells."""
         raise NotImplementedError
 
     def describe(self) -> str:
-        """Return a description of how cells become numbers."""
+        """Describe how cells are converted to numbers."""
         return ""
 
     def to_record(self) -> dict[str, Value]:
@@ -109,7 +109,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Number(Column):
-    """A column of numbers, stored as numbers or as text."""
+    """A numeric column, stored as numbers or as text."""
 
     decimal: str = "."  # the decimal mark of cells that are text
 
@@ -170,7 +170,7 @@ class Number(Column):
 
 @dataclass(frozen=True)
 class Id(Column):
-    """A column of integers that identify rows."""
+    """An integer column that identifies rows."""
 
     kind: ClassVar[str] = "id"
 
@@ -193,7 +193,7 @@ class Id(Column):
 
 @dataclass(frozen=True)
 class Label(Column):
-    """A column of known classes, which are compared with the clusters."""
+    """A column of known classes, used to evaluate the clusters."""
 
     kind: ClassVar[str] = "label"
 
@@ -220,7 +220,7 @@ KINDS: dict[str, type[Column]] = {
 
 @dataclass(frozen=True)
 class TableSchema:
-    """The columns of a table in order: which are features, how they are read, and why.
+    """The columns of a table in order, with their kinds and how they are read.
 
     Attributes
     ----------
@@ -245,7 +245,7 @@ class TableSchema:
 
     @property
     def skipped_columns(self) -> dict[str, str]:
-        """The columns that are not features, with reasons; without the label."""
+        """The columns that are not features, with reasons. The label is not included."""
         return {
             column.name: column.reason
             for column in self.columns
@@ -258,7 +258,7 @@ class TableSchema:
         return all(isinstance(column, Number) and not column.reason for column in self.columns)
 
     def to_record(self) -> dict[str, object]:
-        """Return plain JSON values that `from_record` reads."""
+        """Return plain JSON values, which `from_record` can read."""
         return {
             "has_names": self.has_names,
             "columns": [column.to_record() for column in self.columns],
@@ -266,7 +266,7 @@ class TableSchema:
 
     @classmethod
     def from_record(cls, record: object) -> Self:
-        """Return the schema of a record.
+        """Create a schema from a record.
 
         Parameters
         ----------
@@ -302,7 +302,7 @@ class TableSchema:
 
     @classmethod
     def of_numbers(cls, names: Iterable[str], has_names: bool = True) -> Self:
-        """Return the schema of columns that are stored as numbers."""
+        """Create the schema of columns that are stored as numbers."""
         return cls(tuple(Number(name) for name in names), has_names)
 
 
@@ -320,7 +320,7 @@ def _column_of_record(record: object) -> Column:
 def is_id(name: str, counts: NumberCounts) -> bool:
     """Return whether integers identify rows.
 
-    Integers above 2^53 do. Others do if they differ and are consecutive or named like an id.
+    This is the case above 2^53, or if distinct integers are consecutive or have an id-like name.
     """
     if not counts.n_values or not np.isfinite((counts.low, counts.high)).all():
         return False
@@ -332,7 +332,7 @@ def is_id(name: str, counts: NumberCounts) -> bool:
 
 
 def could_be_id(name: str, n_values: int, low: float, high: float) -> bool:
-    """Return whether a column with these integers is an id if all of them are different."""
+    """Return whether a column with these integers is an id, provided they are all distinct."""
     if max(-low, high) > LARGEST_INTEGER:
         return True
     is_consecutive = n_values >= MIN_IDS and high - low < ID_GAPS * n_values
@@ -357,16 +357,16 @@ def recognize_column(facts: ColumnFacts) -> Column:
 
 
 def recognize_feature(facts: ColumnFacts) -> Column | None:
-    """Return the column as the first kind of features that recognizes it, else None."""
+    """Return the column as the first feature kind that recognizes it, else None."""
     found = (kind.recognize(facts) for kind in KINDS.values() if kind.is_feature)
     return next((column for column in found if column is not None and column.is_feature), None)
 
 
 def best_text_count(counts: NumberCounts, decimal: str) -> tuple[str, TextCount]:
-    """Return the decimal mark under which most texts are numbers, and its count.
+    """Return the decimal mark with which most texts are numbers, and their count.
 
-    The mark of the file, `decimal`, decides ties: 1,5 is a number with one mark only, 1,234 with
-    both.
+    Ties are broken by the mark of the file, `decimal`: 1,234 is a number with both marks, 1,5 with
+    only one.
     """
     mark = max(
         counts.texts or {decimal: TextCount()},
@@ -376,7 +376,7 @@ def best_text_count(counts: NumberCounts, decimal: str) -> tuple[str, TextCount]
 
 
 def _text_numbers(facts: ColumnFacts) -> tuple[str, TextCount] | None:
-    """Return the decimal mark and the count of a column of text that is read as numbers."""
+    """Return the decimal mark and the counts of a text column that is read as numbers."""
     counts = facts.counts_of(Number.kind)
     if not isinstance(counts, NumberCounts):
         return None
@@ -385,7 +385,7 @@ def _text_numbers(facts: ColumnFacts) -> tuple[str, TextCount] | None:
 
 
 def _count_texts(block: CellBlock) -> NumberCounts:
-    """Count the numbers of a column of text, under each format and without any."""
+    """Count the numbers of a text column, plain and in each number format."""
     from ..io._pyarrow import pa
     from ..io.arrow import column_numbers
     from ..io.number_text import NUMBER_FORMATS, plain_numbers
@@ -406,7 +406,7 @@ def _count_texts(block: CellBlock) -> NumberCounts:
 
 
 def _text_reason(count: TextCount) -> str:
-    """Return how a column of text is read."""
+    """Describe how a text column is read."""
     marks = " and ".join(sorted(count.marks))
     how = f": {marks} in {count_of(count.n_formatted, 'cell')}" if count.n_formatted else ""
     return f"text read as numbers{how}"

@@ -1,4 +1,4 @@
-"""Blocks of the rows of a scan, read by a schema."""
+"""Read a scan in blocks, according to a schema."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 
 class SchemaBlocks:
-    """The features of a scan as blocks of numbers, in order and any number of times.
+    """The features of a scan as numeric blocks, which can be read repeatedly, in order.
 
-    `weight` is the name of the column of weights. If `skips_empty_rows` is set, rows without a
+    `weight` is the name of the weight column. If `skips_empty_rows` is set, rows without a
     value in any feature are skipped, and `empty_rows` are their numbers.
     """
 
@@ -52,7 +52,7 @@ class SchemaBlocks:
         if self.skips_empty_rows:
             self.empty_rows = find_empty_rows(self.scan, self.schema.features)
             self.skips_empty_rows = len(self.empty_rows) > 0
-        self.kept: dict[int, list[RawBlock]] = {}  # by the first row of a part
+        self.kept: dict[int, list[RawBlock]] = {}  # keyed by the first row of a part
         self.room = 0  # bytes available for further blocks
         self.is_read_often = False
         self.spilled: SpilledRows | None = None  # all rows, after the first pass
@@ -70,7 +70,7 @@ class SchemaBlocks:
         return None if n is None else n - len(self.empty_rows)
 
     def first_row(self) -> object:
-        """Return a table of one row with the column names, as scikit-learn reads them."""
+        """Return a one-row table with the column names, in a type that scikit-learn supports."""
         from ..io._pyarrow import pa
 
         if not self.schema.has_names:
@@ -90,7 +90,7 @@ class SchemaBlocks:
         ]
 
     def keep_blocks(self, room: int) -> None:
-        """Keep decoded blocks for later reads, up to `room` bytes.
+        """Cache decoded blocks for later reads, up to `room` bytes.
 
         Rows that are slow to decode and do not fit are written to a temporary file.
         """
@@ -101,11 +101,11 @@ class SchemaBlocks:
         return None if self.spilled is None else self.spilled.take(rows)
 
     def row_place(self, row: int) -> str:
-        """Return the place of a row in the source, for error messages."""
+        """Return the location of a row in the source, for error messages."""
         return self.scan.row_place(self.row_of_source(row))
 
     def row_of_source(self, row: int) -> int:
-        """Return the number in the source of a row of the blocks."""
+        """Convert a row number of the blocks to a row number of the source."""
         number = row
         for empty in self.empty_rows:
             if empty > number:
@@ -114,11 +114,11 @@ class SchemaBlocks:
         return number
 
     def _row_of_table(self, row: int) -> int:
-        """Return the number in the blocks of a row of the source."""
+        """Convert a row number of the source to a row number of the blocks."""
         return row - int(np.searchsorted(self.empty_rows, row))
 
     def _read_part(self, part: ScanPart, size: int) -> Iterator[RawBlock]:
-        """Yield the blocks of a part; decode them unless they are kept."""
+        """Yield the blocks of a part, from the cache if possible."""
         if (kept := self.kept.get(part.start)) is not None:
             yield from kept
             return
@@ -138,12 +138,12 @@ class SchemaBlocks:
             if is_room:
                 self.kept[part.start] = blocks
         finally:
-            if is_room and part.start not in self.kept:  # the reader stopped early
+            if is_room and part.start not in self.kept:  # not cached if the reader stopped early
                 with self.lock:
                     self.room += needed
 
     def _decode_growing(self, part: ScanPart, size: int) -> Iterator[RawBlock]:
-        """Yield the blocks of a part of unknown length; keep them in memory or in a file."""
+        """Yield the blocks of a part of unknown length, and cache them in memory or in a file."""
         blocks: list[RawBlock] = []
         needed = 0
         is_room = self.room > 0
@@ -197,7 +197,7 @@ class SchemaBlocks:
 
 
 def _spill(blocks: list[RawBlock], spilled: SpilledRows | None) -> SpilledRows | None:
-    """Append blocks to a file; return None if the disk is full, so that rows are decoded again."""
+    """Append blocks to a file. Return None if the disk is full; rows are then decoded again."""
     if spilled is None:
         return None
     try:
@@ -209,7 +209,7 @@ def _spill(blocks: list[RawBlock], spilled: SpilledRows | None) -> SpilledRows |
 
 
 def _has_full_column(inference: Inference) -> bool:
-    """Return whether a feature is known to have a value in every row."""
+    """Return whether some feature is known to have no missing values."""
     counted = (inference.counts.get(name) for name in inference.schema.feature_names)
     return any(
         counts is not None and not counts.n_missing and _n_lost(inference, name) == 0

@@ -1,4 +1,4 @@
-"""Raw blocks, and parts of a source that several threads read in parallel."""
+"""Raw blocks, and parts of a source that can be read in parallel."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ColumnCells:
     `cells[numbers]` copies some rows into an array, `np.asarray(cells)` copies all rows.
     """
 
-    columns: tuple[Array, ...]  # (m,) each, all of one dtype
+    columns: tuple[Array, ...]  # (m,) each, all with the same dtype
     dtype: np.dtype[np.generic]  # of the rows
 
     @classmethod
@@ -61,10 +61,10 @@ BlockCells: TypeAlias = Array | ColumnCells  # (m, d), in row-major or column-ma
 
 
 class RawBlock(NamedTuple):
-    """Consecutive rows of a table as a source reads them."""
+    """Consecutive rows of a table, as read from the source."""
 
     X: BlockCells
-    weights: Array | None  # (m,) as in the source, None for all equal
+    weights: Array | None  # (m,) as in the source, None if all are equal
 
 
 class SourcePart(NamedTuple):
@@ -78,7 +78,7 @@ class SourcePart(NamedTuple):
 
 
 def prefetch(items: Iterator[Item]) -> Iterator[Item]:
-    """Yield the same items; a thread prepares each one while the previous one is used."""
+    """Yield the same items, and prefetch the next one in a thread."""
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(next, items, None)
         while (item := waiting.result()) is not None:

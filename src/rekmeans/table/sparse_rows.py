@@ -1,7 +1,7 @@
 """Convert SciPy sparse tables to CSR.
 
-Inconsistent arrays are rejected before compiled code reads them. The check of SciPy
-(`check_format`) accepted 2 of 2000 damaged tables in `fuzz/`.
+Inconsistent arrays are rejected before compiled code reads them. SciPy's `check_format` accepted
+2 of 2000 corrupt tables in `fuzz/`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from .._grid import Array
 def csr_rows(X: sparse.sparray) -> sparse.csr_array:
     """Convert a sparse table to CSR of float64 with sorted columns and no duplicates.
 
-    The arrays of the caller are not changed. The flags of the table (sorted, canonical) are not
-    trusted, but computed again.
+    The caller's arrays are not modified. The flags of the table (sorted, canonical) are recomputed,
+    because they may be wrong.
     """
     X = X if X.format in FORMATS else X.tocoo()
     if what := FORMATS[X.format](X):
@@ -35,7 +35,7 @@ def csr_rows(X: sparse.sparray) -> sparse.csr_array:
 
 
 def _compressed_fault(X: sparse.csr_array | sparse.csc_array | sparse.bsr_array) -> str:
-    """Return the problem in the arrays of a CSR, CSC or BSR table, or ''."""
+    """Describe an inconsistency in the arrays of a CSR, CSC or BSR table; '' if there is none."""
     lines, across = X.shape[::-1] if X.format == "csc" else X.shape
     if X.format == "bsr":
         if (
@@ -61,14 +61,14 @@ def _compressed_fault(X: sparse.csr_array | sparse.csc_array | sparse.bsr_array)
 
 
 def _coordinate_fault(X: sparse.coo_array) -> str:
-    """Return the problem in the arrays of a COO table, or ''."""
+    """Describe an inconsistency in the arrays of a COO table; '' if there is none."""
     if len(X.row) != len(X.data) or len(X.col) != len(X.data):
         return f"{len(X.row)} row and {len(X.col)} column indices for {len(X.data)} values"
     return _index_fault(X.row, X.shape[0]) or _index_fault(X.col, X.shape[1])
 
 
 def _index_fault(indices: Array, size: int) -> str:
-    """Return the problem in indices that must be below `size`, or ''."""
+    """Describe invalid indices, which must be below `size`; '' if all are valid."""
     if indices.ndim != 1 or indices.dtype.kind not in "iu":
         return (
             f"indices have shape {indices.shape} and dtype {indices.dtype}, expected 1-D integers"

@@ -17,12 +17,12 @@ BLOCKS_OF_PART = 8  # consecutive blocks that one thread reads
 
 
 class SpilledRows:
-    """Rows (n, d) and their weights in an unnamed file that the system deletes."""
+    """Rows (n, d) and their weights in an anonymous temporary file."""
 
     def __init__(self, n_columns: int, dtype: np.dtype[np.generic], has_weights: bool) -> None:
         self.n_columns = n_columns
         self.has_weights = has_weights
-        # a column of weights needs float64
+        # a weight column requires float64
         self.dtype = np.dtype(np.float64) if has_weights else dtype
         self.cells_dtype = dtype
         self.width = n_columns + has_weights
@@ -39,11 +39,11 @@ class SpilledRows:
         self.n_rows += len(rows)
 
     def finish(self) -> None:
-        """Flush the buffer; rows can be read afterwards."""
+        """Flush the buffer, after which rows can be read."""
         self.file.flush()
 
     def parts(self, size: int) -> list[SourcePart]:
-        """Return parts of several blocks that threads can read in parallel."""
+        """Return parts of several blocks, which can be read in parallel."""
         step = size * BLOCKS_OF_PART
         return [
             SourcePart(at, partial(self._read, at, min(at + step, self.n_rows), size))
@@ -51,7 +51,7 @@ class SpilledRows:
         ]
 
     def take(self, rows: Array) -> Array:
-        """Return the rows of these ascending numbers."""
+        """Return the rows with these sorted row numbers."""
         found = [self._rows(int(row), int(row) + 1)[0][0] for row in rows]
         return np.array(found, self.cells_dtype).reshape(len(rows), self.n_columns)
 

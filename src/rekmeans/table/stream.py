@@ -1,4 +1,4 @@
-"""Tables that are read block by block, with one block read ahead."""
+"""Tables that are read block by block, prefetching one block."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from .reading import explain_reading, report_reading
 from .source_parts import BlockCells, Item, RawBlock, map_parts, prefetch
 from .survey import Survey
 
-COUNTED_LABELS = 1 << 20  # labels counted at a time, because they may be in a file
+COUNTED_LABELS = 1 << 20  # labels counted at a time; they may be memory-mapped
 # maximum float64 cells of a block; for larger ones, the allocator calls the system each time
 STREAM_BLOCK_BYTES = 1 << 23
 MIN_BLOCK_ROWS = 256
-# copies of a block in memory: two read ahead, one in use, whose mapped rows have twice its size
+# copies of a block in memory: two prefetched, and one in use with mapped rows of twice its size
 COPIES = 6
-COPIES_OF_READER = 2  # per thread that reads and uses its own blocks
+COPIES_OF_READER = 2  # per thread, if each thread reads its own blocks
 STATE_BYTES = 64  # per row, in addition to its cells
 
 
@@ -46,7 +46,7 @@ class Block:
     X: BlockCells  # as read from the source
     weights: Array | None
     columns: ColumnAttributes
-    largest_weight: float | None  # of the whole table
+    largest_weight: float | None  # over the whole table
 
     @property
     def rows(self) -> slice:
@@ -57,14 +57,14 @@ class Block:
         return MemoryTable(np.asarray(self.X), self.weights, self.columns, self.largest_weight)
 
     def take(self, numbers: Array) -> MemoryTable:
-        """Return the rows with these numbers in the block."""
+        """Return the rows at these positions of the block."""
         weights = None if self.weights is None else self.weights[numbers]
         return MemoryTable(self.X[numbers], weights, self.columns, self.largest_weight)
 
 
 @dataclass(frozen=True)
 class StreamTable:
-    """Rows that a source reads block by block, with NaN for missing cells."""
+    """Rows of a source that is read block by block, with NaN for missing cells."""
 
     source: BlockSource
     survey: Survey
@@ -90,7 +90,7 @@ class StreamTable:
 
     @property
     def weights(self) -> Array | None:
-        """The weights of all rows, (n,); reads all blocks."""
+        """The weights of all rows, (n,). Computing them reads all blocks."""
         if self.survey.largest_weight is None:
             return None
         return np.concatenate([block.table.weights for block in self.read_blocks()])
@@ -110,7 +110,7 @@ class StreamTable:
         return (slice(at, min(at + size, self.n_rows)) for at in range(0, self.n_rows, size))
 
     def read_blocks(self) -> Iterator[Block]:
-        """Yield the blocks in order; each is read while the previous one is used."""
+        """Yield the blocks in order, prefetching the next one."""
         at = 0
         with explain_reading():
             for raw in prefetch(self.source.blocks(block_rows(self.n_columns, self.memory_limit))):
@@ -160,7 +160,7 @@ class StreamTable:
             )
 
     def dense(self, rows: slice | Array = slice(None)) -> Array:
-        """Return these rows. All rows are read unless the source supports random access."""
+        """Return the selected rows. All rows are read unless the source supports random access."""
         ascending, places = np.unique(numbers_of_rows(rows, self.n_rows), return_inverse=True)
         return self._rows_at(ascending)[0][places]
 
@@ -175,7 +175,7 @@ class StreamTable:
         return MemoryTable(self.dense(rows), weights, self.columns)
 
     def in_memory(self) -> MemoryTable:
-        """Return all rows of a small table in memory, to choose starts from."""
+        """Load all rows of a small table into memory, to choose starts from them."""
         blocks = [block.table for block in self.read_blocks()]
         weights = (
             None
@@ -200,7 +200,7 @@ class StreamTable:
 
     @cached_property
     def _summary_table(self) -> MemoryTable:
-        """The rows that the statistics of columns are computed from."""
+        """The rows from which column statistics are computed."""
         if self.survey.n_counting <= EXACT_ROWS:
             return self._counting_rows()
         return self.sample(SUMMARY_ROWS, SUMMARY_SEED).repeat_rows()
@@ -223,7 +223,7 @@ class StreamTable:
     def _rows_at(self, goals: Array, by_weight: bool = False) -> tuple[Array, Array]:
         """Return the rows whose cumulative weight, or count, first exceeds each goal.
 
-        The second array is the number of times that each row was drawn.
+        The second array is the number of times each row was drawn.
         """
         goals, times = np.unique(goals, return_counts=True)
         is_weighted = by_weight and self.largest_weight is not None
@@ -253,7 +253,7 @@ class StreamTable:
 
 
 def block_rows(n_columns: int, memory_limit: int | None = None, n_readers: int = 1) -> int:
-    """Return the number of rows per block so that all copies fit into half of the limit."""
+    """Return the number of rows per block such that all copies fit into half of the limit."""
     size = STREAM_BLOCK_BYTES // (8 * n_columns)
     if memory_limit is not None:
         copies = max(COPIES, COPIES_OF_READER * n_readers)
@@ -262,7 +262,7 @@ def block_rows(n_columns: int, memory_limit: int | None = None, n_readers: int =
 
 
 def rows_at_goals(X: Cells, ends: Array, goals: Array, times: Array) -> tuple[Array, Array]:
-    """Return the rows of a block whose cumulative sums `ends` first exceed the ascending goals.
+    """Return the rows of a block at which the cumulative sums `ends` first exceed the sorted goals.
 
     The second array is the sum of `times` for each row.
     """

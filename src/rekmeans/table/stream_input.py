@@ -1,4 +1,4 @@
-"""Create the table of any input on the host: in memory, or a StreamTable."""
+"""Create a table from any input on the host: a table in memory or a StreamTable."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
 
-# by default, decoded blocks may take 1/DECODED_SHARE of the memory of the machine
+# by default, cached blocks may use 1/DECODED_SHARE of the machine's memory
 DECODED_SHARE = 4
-LABEL_BYTES = 12  # per row, for its label and bounds
+LABEL_BYTES = 12  # memory per row for its label and bounds
 WORKING_BYTES = 1 << 26  # memory for the blocks that are being read
 
 
 class BadRows(NamedTuple):
-    """The start of a block with invalid rows, and the error."""
+    """The error for a block with invalid rows, and the first row of the block."""
 
     start: int
     error: ValueError
@@ -58,7 +58,7 @@ def read_host_table(
     k: int = 1,
     k_parameter: str = "",
 ) -> MemoryTable | StreamTable:
-    """Return the table of rows in host memory, or of a source that is read in blocks.
+    """Create a table from rows in host memory, or from a source that is read in blocks.
 
     For the parameters, see `read_table`.
     """
@@ -118,13 +118,11 @@ def find_source(
     memory_limit: int | None = None,
     fitted: FittedColumns | None = None,
 ) -> BlockSource | None:
-    """Return X, or the file at path X, as a source of blocks; None for a table in memory.
+    """Return X, or the file at path X, as a block source; None for a table in memory.
 
-    `weight` is the name of the column of weights, `fitted` are the columns of the fit.
+    `weight` is the name of the weight column, `fitted` are the columns of the fit.
     """
-    if (
-        type(X) is np.ndarray
-    ):  # the protocol check below would take longer than reading a small table
+    if type(X) is np.ndarray:  # the protocol check below is slower than reading a small table
         return None
     if isinstance(X, FileTable):
         X = X.X
@@ -189,7 +187,7 @@ def _file_rows(
     k: int,
     k_parameter: str,
 ) -> MemoryTable:
-    """Return the table of a file in memory, with the names and the schema of the file."""
+    """Read a file into memory and return its table, column names and schema."""
     rows = validation.as_rows(table.cells)
     names = list(table.names) if table.has_names else []
     fitted = None if fitting else FittedColumns.of(estimator)
@@ -222,7 +220,7 @@ def _is_large_memmap(X: object, memory_limit: int | None) -> bool:
 
 
 def room_for_blocks(n_rows: int, memory_limit: int | None) -> int:
-    """Return the bytes left for decoded blocks after labels, bounds and blocks being read."""
+    """Return the bytes left for cached blocks besides labels, bounds and blocks being read."""
     if memory_limit is None:
         return machine_memory() // DECODED_SHARE
     return max(0, memory_limit * 3 // 4 - LABEL_BYTES * n_rows - WORKING_BYTES)
@@ -263,7 +261,7 @@ def survey_rows(
 
 
 def _named_source(name: str, weight: str | None, fitted: FittedColumns | None) -> BlockSource:
-    """Return the source of a path: the array of a .npy file, or a scan of other files."""
+    """Return the block source for a path: the array of a .npy file, or a scan."""
     path = Path(name)
     if not is_pattern(name) and not path.exists():
         raise FileNotFoundError(

@@ -32,7 +32,7 @@ class Survey:
     )
 
     def __add__(self, other: Survey) -> Survey:
-        """Return the survey of the rows of both surveys."""
+        """Return the combined survey."""
         weights = self.largest_weight, other.largest_weight
         return Survey(
             self.n_rows + other.n_rows,
@@ -63,7 +63,7 @@ def survey_raw_block(
 def _survey_cells(
     X: BlockCells, weights: Array | None, names: Sequence[ColumnName], first: int
 ) -> Survey:
-    """Return the survey of a block; copy it to row order only if a cell may be invalid."""
+    """Return the survey of a block. Copy it to row-major order only if a cell may be invalid."""
     if isinstance(X, ColumnCells) and weights is None:
         low, high = (
             np.array([end(column) for column in X.columns], np.float64) for end in (np.min, np.max)
@@ -76,7 +76,7 @@ def _survey_cells(
 def survey_block(block: MemoryTable, names: Sequence[ColumnName], first: int = 0) -> Survey:
     """Return the survey of a block that starts at row `first`; raise an error for invalid rows."""
     validation.reject_bad_rows(block.X, names, first)
-    # do not use `extent`: the thread that holds its lock may wait for this block
+    # not `extent`: the thread that holds its lock may wait for this block
     find_extent = block.column_summary().find_extent
     w = block.weights
     n = block.n_rows
@@ -91,7 +91,7 @@ def survey_block(block: MemoryTable, names: Sequence[ColumnName], first: int = 0
 
 
 def reject_bad_survey(survey: Survey | None) -> Survey:
-    """Return a survey; raise ValueError for no rows or too large a range of weights."""
+    """Raise ValueError if a survey has no rows or too large a range of weights."""
     if survey is None:
         raise ValueError(
             "X has 0 sample(s) while a minimum of 1 is required. Pass at least one row."

@@ -1,6 +1,6 @@
-"""Validate input: convert any common table to rows of numbers and weights, or raise an error.
+"""Validate input: convert any common table to numeric rows and weights, or raise an error.
 
-No other module of the package rejects tables or weights.
+Tables and weights are validated only here.
 """
 
 from __future__ import annotations
@@ -28,13 +28,9 @@ if TYPE_CHECKING:
 
 # DLPack device types whose memory the CPU can read: CPU, pinned and managed
 HOST_MEMORY = {1, 3, 11, 13}
-MAX_SHAPE_COLUMNS = (
-    500  # columns of a Mahalanobis fit, whose shape has 1000 x 1000 numbers per cluster
-)
-MAX_PAIRED_ROWS = (
-    50_000  # rows of kernel means: with more, a pass over all pairs takes more than half a minute
-)
-# larger values overflow in squared differences; float64, even when compared with float32 cells
+MAX_SHAPE_COLUMNS = 500  # columns; the shape matrix of a Mahalanobis fit is 1000 x 1000 per cluster
+MAX_PAIRED_ROWS = 50_000  # rows; for kernel means, an iteration over more pairs takes over 30 s
+# squared differences of larger values overflow; float64 even in comparisons with float32
 LARGEST_VALUE = np.float64(1e150)
 
 
@@ -54,7 +50,7 @@ def read_table(
     k: int = 1,
     k_parameter: str = "",
 ) -> MemoryTable:
-    """Return the table of the input of an estimator with k clusters.
+    """Convert the input of an estimator with k clusters to a table.
 
     Unless `fitting`, the columns are compared with those of the fit. `k_parameter` is the parameter
     that sets k, with its value, for error messages.
@@ -85,7 +81,7 @@ def reject_few_rows(n: int, k: int, k_parameter: str) -> None:
 def read_columns(
     estimator: BaseEstimator, named: object, fitting: bool, schema: TableSchema | None = None
 ) -> ColumnAttributes:
-    """Return the column attributes of scikit-learn and the schema of a table.
+    """Return the column attributes defined by scikit-learn and the schema of a table.
 
     Unless `fitting`, the columns are compared with those of the fit, and the schema of the fit is
     returned.
@@ -94,7 +90,7 @@ def read_columns(
         fitting and schema is None and type(named) is np.ndarray
     ):  # NumPy arrays have no column names
         return {"n_features_in_": named.shape[1]}
-    probe = copy(estimator)  # the estimator must not change if the fit fails later
+    probe = copy(estimator)  # do not modify the estimator, since the fit may still fail
     validate_data(probe, named, reset=fitting, skip_check_array=True)
     columns = ColumnAttributes()
     if hasattr(probe, "n_features_in_"):
@@ -150,7 +146,7 @@ def _numbers(X: object) -> tuple[Cells, Sequence[ColumnName]]:
 
 
 def _array(raw: Array) -> tuple[Array, Sequence[ColumnName]]:
-    """Convert an array to numbers (n, d), and return its column numbers."""
+    """Convert an array to numeric rows (n, d), and return its column numbers."""
     reject_array(raw.dtype.kind == "c", str(raw.dtype), raw.shape)
     names = list(range(raw.shape[1]))
     if raw.dtype.isnative and (raw.dtype.kind in "iub" or raw.dtype in (np.float32, np.float64)):
@@ -234,7 +230,7 @@ def reject_bad_rows(X: Cells, names: Sequence[ColumnName], first: int = 0) -> No
 
 
 def _extremes(cells: Array, *ends: np.ufunc) -> Array:
-    """Reduce all cells and 0 with each function in `ends`, some rows at a time."""
+    """Reduce all cells and 0 with each function in `ends`, a few rows at a time."""
     size = max(1, CELLS_AT_ONCE // (cells[:1].size or 1))
     blocks = [cells[at : at + size] for at in range(0, len(cells), size)]
     found = [
