@@ -87,7 +87,7 @@ COMBINATIONS = {
     "more nodes than rows": (
         SelfOrganizingMap((5, 5)),
         X,
-        ["grid=(5, 5)", "25", "12", "lower grid"],
+        ["grid=(5, 5)", "25", "12", "smaller grid"],
     ),
     "unknown kernel in a list": (
         MultipleKernelKMeans(2, kernels=(("gauss", 1.0),)),
@@ -134,7 +134,7 @@ COMBINATIONS = {
         SQUARE,
         ["precomputed", "init", "'k-means++'"],
     ),
-    "matrix that is not square": (MEANS, SQUARE[:, :5], ["precomputed", "square", "(12, 5)"]),
+    "matrix that is not square": (MEANS, SQUARE[:, :5], ["precomputed", "(n_samples, n_samples)", "(12, 5)"]),
     "asymmetric matrix": (MEANS, ASYMMETRIC, ["precomputed", "symmetric"]),
     "negative diagonal": (MEANS, NEGATIVE_DIAGONAL, ["precomputed", "diagonal"]),
     "NaN among kernel values": (MEANS, WITH_NAN, ["precomputed", "NaN"]),
