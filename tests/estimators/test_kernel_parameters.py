@@ -134,7 +134,11 @@ COMBINATIONS = {
         SQUARE,
         ["precomputed", "init", "'k-means++'"],
     ),
-    "matrix that is not square": (MEANS, SQUARE[:, :5], ["precomputed", "(n_samples, n_samples)", "(12, 5)"]),
+    "matrix that is not square": (
+        MEANS,
+        SQUARE[:, :5],
+        ["precomputed", "(n_samples, n_samples)", "(12, 5)"],
+    ),
     "asymmetric matrix": (MEANS, ASYMMETRIC, ["precomputed", "symmetric"]),
     "negative diagonal": (MEANS, NEGATIVE_DIAGONAL, ["precomputed", "diagonal"]),
     "NaN among kernel values": (MEANS, WITH_NAN, ["precomputed", "NaN"]),
