@@ -35,16 +35,11 @@ class Checkpoint:
     `progress` is the progress of the interrupted fit, `entropy` the seed entropy of the starts.
     """
 
-    path: Path | None
+    path: Path
     identity: Identity
     entropy: list[int]
     progress: Progress | None = None
     written: float = 0.0
-
-    @property
-    def journal(self) -> Checkpoint | None:
-        """The checkpoint to which the loop reports each pass, or None without a path."""
-        return None if self.path is None else self
 
     @property
     def n_starts_begun(self) -> int:
@@ -53,7 +48,7 @@ class Checkpoint:
 
     def record(self, progress: Progress) -> None:
         """Write the progress unless the last write was less than a second ago."""
-        if self.path is None or time.monotonic() < self.written + INTERVAL:
+        if time.monotonic() < self.written + INTERVAL:
             return
         try:
             with atomic_write(self.path) as part:
@@ -122,7 +117,7 @@ def _check_range(name: str, value: int, most: int, least: int = 0) -> None:
 
 @contextmanager
 def use_checkpoint(
-    path: str | os.PathLike[str] | None,
+    path: str | os.PathLike[str],
     find_identity: Callable[[], Identity],
     find_limits: Callable[[], FitLimits],
     entropy: list[int],
@@ -131,9 +126,6 @@ def use_checkpoint(
 
     The file is removed when the fit succeeds.
     """
-    if path is None:
-        yield Checkpoint(None, {}, entropy)
-        return
     place = Path(path)
     identity = find_identity() | {"answer version": str(ANSWER_VERSION)}
     with exclusive_use(place):
