@@ -66,7 +66,7 @@ def kmeans(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def kmeans_after_cleaning(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return k-means labels after replacing cells outside Tukey's fences by the median."""
+    """Return labels and centers of k-means with cells outside Tukey's fences set to the median."""
     low, median, high = np.quantile(X, [0.25, 0.5, 0.75], axis=0)
     reach = 1.5 * (high - low)
     return kmeans(np.where((X < low - reach) | (X > high + reach), median, X))
