@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rekmeans.io.number_text import NUMBER_FORMATS, tidy_cells
+from rekmeans.io.number_text import NUMBER_FORMATS, may_have_numbers, tidy_cells
 
 STYLES = {  # grouping mark, decimal mark
     "English": (",", "."),
@@ -45,6 +45,7 @@ def test_a_formatted_number_is_the_number(integers, places, style, unit):
     expected = [float(f"{number:.{places}f}") for number in numbers]
     texts = [format_number(number, places, style, unit) for number in numbers]
     assert values(texts, STYLES[style][1]) == expected
+    assert all(may_have_numbers(tidy_cells(pa.array([text]))) for text in texts)
 
 
 def test_minus_is_written_in_several_ways():
@@ -80,3 +81,16 @@ def test_missing_marks_and_bytes_that_are_not_text_are_no_numbers():
         "5"
     ]
     assert tidy_cells(pa.array([b"5", b"gr\xfcn", None])).to_pylist() == ["5", "gr\ufffdn", None]
+
+
+@given(st.lists(st.text(alphabet="aAeEfFiInNtTyY-+.,'()%$ "), min_size=1))
+def test_text_that_is_dismissed_without_a_format_has_no_number(texts):
+    tidy = tidy_cells(pa.array(texts, pa.string())).drop_null()
+    if not may_have_numbers(tidy):
+        for number_format in NUMBER_FORMATS.values():
+            assert not any(number_format.are_numbers(tidy).to_pylist())
+
+
+def test_infinity_may_be_a_number():
+    for text in ("inf", "-Infinity", "NAN", "INF %"):
+        assert may_have_numbers(pa.array(["word", text]))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from rekmeans import RectifiedEulerKMeans
 from rekmeans.io.column_types import classify_type
+from rekmeans.io.number_text import NumberFormat
 from rekmeans.table import distinct
 from rekmeans.table.column_counts import CellBlock
 from rekmeans.table.distinct import SmallestHashes
@@ -30,6 +31,22 @@ def test_counts_of_text_add_up_in_any_grouping(a, b, c):
     whole = count(a + b + c)
     assert (count(a) + count(b)) + count(c) == whole
     assert count(a) + (count(b) + count(c)) == whole
+
+
+def test_text_without_digits_is_not_tried_as_numbers(monkeypatch):
+    """Earlier, 36 805 columns of words took 46 s."""
+    words = ["unknown", "", None, "room"]
+    expected = count([*words, "7"]).by_kind["number"].texts["."]
+
+    def fail(*given):
+        raise AssertionError("a pattern of numbers was used")
+
+    monkeypatch.setattr(NumberFormat, "are_numbers", fail)
+    found = count(words).by_kind["number"]
+    assert (found.n_values, found.texts["."].n_cells) == (0, 2)
+    assert found.texts["."].texts == expected.texts == ("unknown", "room")
+    with pytest.raises(AssertionError, match="a pattern"):
+        count(["$7"])
 
 
 @given(st.lists(st.integers(-5, 5)), st.lists(st.integers(-5, 5)))

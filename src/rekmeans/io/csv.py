@@ -19,8 +19,11 @@ from .selection import COMPRESSIONS, ColumnSelection, UnreadableFileError, rejec
 
 PEEK = 1 << 16  # bytes read to detect the separator and header; more if lines are long
 BLOCK_BYTES = 1 << 20  # bytes read at a time
-# memory that pyarrow may use per column; it aborts the process if an allocation fails
-COLUMN_BYTES = 16_000
+# largest measured memory of a column of text, with its counts; pyarrow aborts the process if an
+# allocation fails
+COLUMN_BYTES = 26_000
+# pyarrow reserves the bytes of a whole block for each text column, but not for a dictionary
+MAX_PLAIN_COLUMNS = 100  # with more columns, text is read as dictionaries
 UNNAMED = ("", "Unnamed: 0")  # pandas renames "" to "Unnamed: 0"
 
 
@@ -71,11 +74,17 @@ class CsvScan(Scan):
         kinds = {name: self._read_type(name, how) for name, how in columns.items()}
         if not kinds:  # pyarrow reads all columns if none are requested
             return
-        raw = {self.raw_names[name]: kind for name, kind in kinds.items()}
+        is_wide = len(kinds) > MAX_PLAIN_COLUMNS
+        raw = {
+            self.raw_names[name]: _dictionary_type(kind) if is_wide else kind
+            for name, kind in kinds.items()
+        }
+        schema = pa.schema(kinds)
         try:
             with _open_csv(self.path, self.layout, raw) as reader:
                 for batch in reader:
-                    yield batch.rename_columns(list(columns))
+                    named = batch.rename_columns(list(columns))
+                    yield named.cast(schema) if is_wide else named
         except pa.ArrowInvalid as error:
             place = re.search(r"column #(\d+): (?:Row #\d+: )?CSV conversion error", str(error))
             if place is None:
@@ -153,13 +162,18 @@ def scan_delimited(path: Path, selection: ColumnSelection) -> CsvScan:
 
 
 def _open_csv(path: Path, layout: CsvLayout, columns: dict[str, Any]) -> csv.CSVStreamingReader:
-    """Open a streaming reader of these columns, {raw name: type}; an empty dict reads all."""
+    """Open a streaming reader of these columns, {raw name: type}.
+
+    An empty dict reads all columns, with inferred types; text is a dictionary then.
+    """
     convert = csv.ConvertOptions(
         null_values=NULLS,
         strings_can_be_null=True,
         decimal_point=layout.decimal,
         include_columns=list(columns),
         column_types=columns,
+        auto_dict_encode=True,
+        auto_dict_max_cardinality=BLOCK_BYTES,
     )
     read = csv.ReadOptions(
         # blocks are parsed sequentially anyway, and this way errors include line numbers
@@ -333,6 +347,12 @@ def _column_type(kind: pa.DataType) -> pa.DataType:
 
     A column that is empty in the first block may still contain numbers later.
     """
-    if types.is_binary(kind):  # text that is not UTF-8
+    if types.is_dictionary(kind):  # text
         return pa.string()
     return pa.float64() if types.is_null(kind) else kind
+
+
+def _dictionary_type(kind: pa.DataType) -> pa.DataType:
+    """Return the dictionary type of a text type, and other types unchanged."""
+    is_text = types.is_string(kind) or types.is_binary(kind)
+    return pa.dictionary(pa.int32(), kind) if is_text else kind

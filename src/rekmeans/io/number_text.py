@@ -14,6 +14,7 @@ from ._pyarrow import compute, csv, pa
 
 MISSING = ["?", "None", "none", "-", "NONE"]  # in addition to pyarrow's: empty, NA, NaN, null, ...
 NULLS = csv.ConvertOptions().null_values + MISSING
+IS_MISSING = compute.SetLookupOptions(pa.array(NULLS))
 BLANK = "[ \u00a0\u2009\u202f]"  # regular, no-break, thin and narrow no-break space
 CURRENCY = r"\p{Sc}"
 # one such cell may be a nine-digit number, but a column of them holds phone numbers
@@ -28,6 +29,8 @@ MARKS = {
     "thousands blanks": rf"\d{BLANK}\d",
     "thousands apostrophes": "'",
 }
+# every number of every format has a match
+NUMBER_HINT = r"[0-9]|(?i:nan|inf)"
 
 
 @dataclass(frozen=True)
@@ -98,8 +101,13 @@ def tidy_cells(column: Any) -> Any:
     texts = compute.utf8_trim_whitespace(as_text(column))
     for typeset, typed in SIGNS.items():
         texts = compute.replace_substring(texts, typeset, typed)
-    is_missing = compute.is_in(texts, value_set=pa.array(NULLS, texts.type))
+    is_missing = compute.is_in(texts, options=IS_MISSING)
     return compute.if_else(is_missing, None, texts)
+
+
+def may_have_numbers(texts: Any) -> bool:
+    """Return False if none of the strings is a number in any format; a quick test."""
+    return _has_match(texts, NUMBER_HINT)
 
 
 def are_plain_numbers(texts: Any, decimal: str) -> bool:

@@ -75,24 +75,35 @@ class TextCount:
 
     @classmethod
     def of_texts(
-        cls, texts: pa.Array, times: pa.Array, number_format: NumberFormat, decimal: str
+        cls,
+        texts: pa.Array,
+        times: pa.Array,
+        is_plain: pa.Array,
+        number_format: NumberFormat,
+        decimal: str,
     ) -> Self:
-        """Count distinct texts, given their frequencies."""
+        """Count distinct texts, given their frequencies and which are plain numbers."""
         from ..io._pyarrow import compute
-        from ..io.number_text import PHONE, plain_numbers
+        from ..io.number_text import PHONE
 
         is_number = number_format.are_numbers(texts)
-        is_formatted = compute.and_not(is_number, plain_numbers(texts, decimal))
+        is_formatted = compute.and_not(is_number, is_plain)
         is_phone = compute.match_substring_regex(texts, PHONE)
         others = texts.filter(compute.invert(is_number))[:N_EXAMPLES].to_pylist()
+        formatted = texts.filter(is_formatted)
         return cls(
             n_cells=_total(times),
             n_numbers=_total(times.filter(is_number)),
             n_formatted=_total(times.filter(is_formatted)),
             n_phones=_total(times.filter(is_phone)),
-            marks=frozenset(number_format.marks(texts.filter(is_formatted), decimal)),
+            marks=frozenset(number_format.marks(formatted, decimal) if len(formatted) else ()),
             texts=tuple(others),
         )
+
+    @classmethod
+    def of_words(cls, texts: pa.Array, times: pa.Array) -> Self:
+        """Count distinct texts that are not numbers, given their frequencies."""
+        return cls(n_cells=_total(times), texts=tuple(texts[:N_EXAMPLES].to_pylist()))
 
     def __add__(self, other: TextCount) -> TextCount:
         return TextCount(
@@ -142,6 +153,11 @@ class NumberCounts:
             SmallestHashes.of_values(values, times) if are_integers else None,
             texts or {},
         )
+
+    @classmethod
+    def without_values(cls, texts: Mapping[str, TextCount]) -> Self:
+        """Return the counts of texts without any number."""
+        return cls(distinct=SmallestHashes(), texts=texts)
 
     def __add__(self, other: NumberCounts) -> NumberCounts:
         records = self.distinct, other.distinct

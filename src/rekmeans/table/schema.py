@@ -388,14 +388,17 @@ def _count_texts(block: CellBlock) -> NumberCounts:
     """Count the numbers of a text column, plain and in each number format."""
     from ..io._pyarrow import pa
     from ..io.arrow import column_numbers
-    from ..io.number_text import NUMBER_FORMATS, plain_numbers
+    from ..io.number_text import NUMBER_FORMATS, may_have_numbers, plain_numbers
 
     texts, times = block.texts
+    if not may_have_numbers(texts):
+        words = TextCount.of_words(texts, times)
+        return NumberCounts.without_values(dict.fromkeys(NUMBER_FORMATS, words))
+    is_plain = plain_numbers(texts, block.decimal)
     counts = {
-        mark: TextCount.of_texts(texts, times, number_format, block.decimal)
+        mark: TextCount.of_texts(texts, times, is_plain, number_format, block.decimal)
         for mark, number_format in NUMBER_FORMATS.items()
     }
-    is_plain = plain_numbers(texts, block.decimal)
     plain = texts.filter(is_plain)
     values = column_numbers(NUMBER_FORMATS[block.decimal].values(plain).cast(pa.float64()), float)
     repeats = np.asarray(times.filter(is_plain).to_numpy(zero_copy_only=False), np.int64)
