@@ -26,6 +26,7 @@ import rekmeans.analysis.summary
 import rekmeans.cli.applying
 import rekmeans.cli.commands
 import rekmeans.cli.fitting
+import rekmeans.cli.inspecting
 import rekmeans.html_report.html
 import rekmeans.io.csv
 import rekmeans.io.numpy  # noqa: F401

@@ -1,6 +1,7 @@
 """Attacks with damaged table files of every format.
 
-Reading a file must succeed or raise one error that names the file, in bounded memory.
+Reading a file must succeed or raise one error that names the file, in bounded memory. Each file is
+read by `fit` or `predict`, and by `inspect`.
 """
 
 from __future__ import annotations
@@ -135,6 +136,10 @@ def _check(case: DamagedFile) -> None:
             path.name for path in folder.iterdir() if path.name not in (case.name, "m.safetensors")
         )
         assert bool(left) == (answer.status == 0), f"status {answer.status} leaves {left}"
+        inspected = command_server().run(("inspect", case.name), folder)
+        inspected.reject_unclean(case.name)
+        assert inspected.memory < MAX_RESIDENT, f"inspect: {inspected.memory >> 20} MB"
+        assert bool(inspected.out) == (inspected.status == 0), f"inspect prints {inspected.out!r}"
 
 
 for _attack in GOOD:

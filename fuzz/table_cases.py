@@ -78,6 +78,10 @@ class FitCase:
         """Return the values as a table of the type `make`."""
         return MAKES[self.make](self.X)
 
+    def without_empty_columns(self) -> FitCase:
+        """Return the case without columns that have no value. Files and data frames skip them."""
+        return self.change(X=self.X[:, ~np.isnan(self.X).all(axis=0)])
+
     def change(self, **fields: Any) -> FitCase:
         """Return the case with some fields replaced."""
         return replace(self, **fields)
@@ -186,14 +190,17 @@ LAYOUTS: dict[str, Callable[[Array], Any]] = {
     "read only": _read_only,
     "list": lambda X: X.tolist(),
 }
-MAKES = LAYOUTS | {
+FRAMES: dict[str, Callable[[Array], Any]] = {
     "pandas": lambda X: pd.DataFrame(_columns(X)),
     "polars": lambda X: pl.DataFrame(_columns(X)),
     "pyarrow": lambda X: pa.table({name: pa.array(x) for name, x in _columns(X).items()}),
+}
+SPARSE: dict[str, Callable[[Array], Any]] = {
     "csr": sparse.csr_array,
     "csc": sparse.csc_array,
     "coo": sparse.coo_matrix,
 }
+MAKES = LAYOUTS | FRAMES | SPARSE
 PLAIN_MAKES = tuple(LAYOUTS)
 
 

@@ -17,8 +17,14 @@ def test_a_few_cases_of_the_attack_pass(attack):
     assert [str(failure) for failure in tally.failures] == []
 
 
-# This case once crashed, because text was read before it was validated.
-@pytest.mark.parametrize(("attack", "number"), [("files.feather-plain", 11)])
+@pytest.mark.parametrize(
+    ("attack", "number"),
+    [
+        ("files.feather-plain", 11),  # text was read before it was validated
+        ("sizes.csv", 92),  # ended the process: 50 427 columns of text
+        ("tables.makes", 9),  # a data frame with a column without any value
+    ],
+)
 def test_a_case_that_once_failed_passes(attack, number):
     assert run_case(ATTACKS[attack], 0, number) is None
 
