@@ -94,6 +94,25 @@ def test_bytes_that_are_not_utf8_are_refused_wherever_they_are(tmp_path):
             read_table_file(tmp_path / "t.csv", ColumnSelection(label="kind"))
 
 
+def test_text_in_a_wide_file_is_read_like_text_in_a_narrow_one(tmp_path):
+    row = {"town": "Ulm", "price": "$1.50", "kind": "b"}
+    narrow = pd.DataFrame([row, row | {"town": "Bari", "kind": "a", "price": "$7"}] * 300)
+    wide = narrow.assign(**{f"c{j}": ["x", "7"] * 300 for j in range(120)})
+    tables = []
+    for frame in (narrow, wide):
+        frame.to_csv(tmp_path / "t.csv", index=False)
+        tables.append(read_table_file(tmp_path / "t.csv", ColumnSelection(label="kind")))
+    one, two = tables
+    assert_array_equal(one.X[:, 0], two.X[:, 0])
+    assert_array_equal(one.y, two.y)
+    assert (one.classes, one.names) == (two.classes, two.names)
+    assert one.notes == two.notes
+    with (tmp_path / "t.csv").open("ab") as file:  # far below the lines that determine the layout
+        file.write(b"Ulm,$7,gr\xfcn" + b",x" * 120 + b"\n")
+    with pytest.raises(UnreadableFileError, match=r"^t\.csv is not UTF-8 text .*kind"):
+        read_table_file(tmp_path / "t.csv", ColumnSelection(label="kind"))
+
+
 @pytest.mark.parametrize("note", ["room 3,4", "3,4 m"])
 def test_a_comma_in_text_is_not_a_decimal_point(note, tmp_path):
     frame = pd.DataFrame({"note": [note, "none", ""], "a": [0.5, 1.5, 2.5], "b": [1, 2, 3]})

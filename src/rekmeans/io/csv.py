@@ -229,7 +229,9 @@ def read_layout(
         if row
     ]
     selection.reject_many_columns(path.name, len(rows[0]))
-    reject_bytes(path.name, len(rows[0]) * COLUMN_BYTES, f"{len(rows[0]):,} columns")
+    reject_bytes(
+        path.name, len(rows[0]) * COLUMN_BYTES, f"{len(rows[0]):,} columns", "Use fewer columns."
+    )
     has_header = _has_header(path, rows)
     if has_header and len(lines) == 1:
         raise UnreadableFileError(

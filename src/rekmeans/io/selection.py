@@ -12,6 +12,9 @@ from . import MAX_COLUMNS
 
 # compression of csv and tsv files by suffix
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+READ_IN_BLOCKS = (
+    "Use fewer rows or columns, or pass a memory limit (--memory 2GB) to read it in blocks."
+)
 
 
 class UnreadableFileError(ValueError):
@@ -108,11 +111,10 @@ def reject_oversize(name: str, n: int, d: int, itemsize: int = 8) -> None:
     reject_bytes(name, n * d * itemsize, f"{n:,} rows, {d:,} columns")
 
 
-def reject_bytes(name: str, size: int, shape: str) -> None:
+def reject_bytes(name: str, size: int, shape: str, fix: str = READ_IN_BLOCKS) -> None:
     """Raise an error if a table needs more memory than the machine has."""
     if size > (most := machine_memory()):
         raise UnreadableFileError(
             f"{name} would take {size_text(size)} of memory ({shape}), this machine has "
-            f"{size_text(most)}. Use fewer rows or columns, or pass a memory limit "
-            f"(--memory 2GB) to read it in blocks."
+            f"{size_text(most)}. {fix}"
         )
