@@ -261,7 +261,7 @@ def test_what_cannot_be_read_in_blocks_is_refused(parts, wine, tmp_path, rekmean
     assert is_input_error(
         rekmeans("fit", "data", "-k", 3, "--label", "name"), "--label", "in memory"
     )
-    assert is_input_error(rekmeans("fit", "data/*.csv", "-k", 3), "matches no file")
+    assert is_input_error(rekmeans("fit", "data/*.csv", "-k", 3), "No files match")
     assert is_input_error(
         rekmeans("fit", "data", "-k", 3, "--memory", "much"), "memory_limit must be"
     )

@@ -16,23 +16,23 @@ MISSING = ["?", "None", "none", "-", "NONE"]  # in addition to pyarrow's: empty,
 NULLS = csv.ConvertOptions().null_values + MISSING
 BLANK = "[ \u00a0\u2009\u202f]"  # regular, no-break, thin and narrow no-break space
 CURRENCY = r"\p{Sc}"
-# one such cell may be a nine-digit number, but a column of them holds phone numbers
+# a single such cell may be a nine-digit number, but a column of them contains phone numbers
 PHONE = rf"^\d{{3}}(?:{BLANK}\d{{3}}){{2}}$"
 SIGNS = {"\u2212": "-", "\u2019": "'"}  # typographic minus and apostrophe to ASCII
 MARK_PATTERNS = {".": r"\.", ",": ","}
 MARK_NAMES = {".": "points", ",": "commas"}
 # other characters that are removed from numbers, with their patterns
 MARKS = {
-    "brackets for minus": r"\(",
+    "parentheses for minus": r"\(",
     "%": "%",
-    "thousands blanks": rf"\d{BLANK}\d",
+    "thousands spaces": rf"\d{BLANK}\d",
     "thousands apostrophes": "'",
 }
 
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """A number format: the decimal mark and the thousands separator that goes with it."""
+    """A number format: the decimal mark and the matching thousands separator."""
 
     decimal: str
 
@@ -71,9 +71,9 @@ class NumberFormat:
 
     @property
     def _pattern(self) -> str:
-        """The pattern: a sign, digits and a unit.
+        """The regular expression for a sign, digits and a unit.
 
-        The sign may follow the currency. Brackets around digits and a unit mean minus.
+        The sign may follow the currency. Parentheses around digits and a unit mean minus.
         """
         mark, group = MARK_PATTERNS[self.decimal], MARK_PATTERNS[self.group]
         fraction = rf"(?:{mark}\d*)?"
@@ -91,7 +91,7 @@ NUMBER_FORMATS = {mark: NumberFormat(mark) for mark in MARK_PATTERNS}
 
 
 def tidy_cells(column: Any) -> Any:
-    """Strip surrounding spaces and replace strings that mean missing by null.
+    """Strip surrounding spaces and replace missing-value strings such as "?" with null.
 
     Typographic signs are replaced by their ASCII equivalents.
     """
@@ -103,19 +103,19 @@ def tidy_cells(column: Any) -> Any:
 
 
 def are_plain_numbers(texts: Any, decimal: str) -> bool:
-    """Return whether a csv reader with this decimal mark reads every cell as a number."""
+    """Return whether a csv reader with this decimal mark parses every cell as a number."""
     return bool(compute.all(plain_numbers(texts, decimal)).as_py())
 
 
 def plain_numbers(texts: Any, decimal: str) -> Any:
-    """Return a mask of the strings that are numbers with this decimal mark and no other marks."""
+    """Return a mask of the strings that are numbers with this decimal mark and no other symbols."""
     mark = MARK_PATTERNS[decimal]
     digits = rf"(?:\d+{mark}?\d*|{mark}\d+)(?:[eE][-+]?\d+)?"
     return compute.match_substring_regex(texts, rf"^[-+]?(?:{digits}|(?i:nan|inf|infinity))$")
 
 
 def as_text(column: Any) -> Any:
-    """Convert binary or string cells to strings. Invalid UTF-8 becomes replacement characters."""
+    """Convert binary or string cells to strings. Replace invalid UTF-8 with U+FFFD."""
     try:
         return column.cast(pa.string())
     except pa.ArrowInvalid:
@@ -125,7 +125,7 @@ def as_text(column: Any) -> Any:
 
 
 def find_late_text(batches: Iterable[Any], names: Sequence[str], decimal: str) -> set[str]:
-    """Return the columns, read as text, that the csv reader cannot parse as numbers."""
+    """Return the columns of these text batches that the csv reader cannot parse as numbers."""
     late: set[str] = set()
     for batch in batches:
         for name in names:

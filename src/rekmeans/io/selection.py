@@ -15,14 +15,14 @@ COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 
 
 class UnreadableFileError(ValueError):
-    """Raised if a file cannot be read as a table. The message names the file and the fix."""
+    """Raised if a file cannot be read as a table."""
 
 
 @dataclass(frozen=True)
 class NumberedNames(Sequence[str]):
     """The generated names x0, x1, ... of unnamed columns, as a lazy sequence."""
 
-    number: int  # of columns
+    number: int  # number of columns
 
     def __len__(self) -> int:
         return self.number
@@ -45,7 +45,7 @@ class NumberedNames(Sequence[str]):
         """Return the index of the column with this name."""
         position = self._position(name)
         if position is None or position not in range(self.number)[start:stop]:
-            raise ValueError(f"{name!r} is not a column")
+            raise ValueError(f"{name!r} is not a column name")
         return position
 
     def _position(self, name: object) -> int | None:
@@ -67,7 +67,7 @@ class ColumnSelection:
     drop: tuple[str, ...] = ()
     only: tuple[str, ...] | None = None  # the columns of a model, in its order
     max_columns: int = MAX_COLUMNS
-    keep: tuple[str, ...] = ()  # columns to keep even if they look like ids
+    keep: tuple[str, ...] = ()  # columns that are features even if they look like ids
     is_of_model: bool = False  # a fitted model defines the features, even ids
     weight: str | None = None  # the weight column
 
@@ -75,8 +75,9 @@ class ColumnSelection:
         """Raise an error for too many columns before allocating anything per column."""
         if count > self.max_columns:
             raise UnreadableFileError(
-                f"{name} has {count:,} columns, at most {self.max_columns:,} are allowed. Is it "
-                f"damaged, or is the separator wrong? If not, pass --max-columns {count}."
+                f"{name} has {count:,} columns, but at most {self.max_columns:,} are allowed. "
+                f"Check the file and its separator. If the columns are correct, pass --max-columns "
+                f"{count}."
             )
 
     def reject_missing_columns(
@@ -93,7 +94,7 @@ class ColumnSelection:
         if missing := [name for name in selected if name not in known and name not in others]:
             columns = ", ".join([name_list(names), *others])
             raise UnreadableFileError(
-                f"{name} has no column {name_list(missing)}: its columns are {columns}."
+                f"{name} has no column {name_list(missing)}. Available columns: {columns}."
             )
 
     def by_position(self, names: Sequence[str]) -> Self:
@@ -112,7 +113,7 @@ def reject_bytes(name: str, size: int, shape: str) -> None:
     """Raise an error if a table needs more memory than the machine has."""
     if size > (most := machine_memory()):
         raise UnreadableFileError(
-            f"{name} would take {size_text(size)} of memory ({shape}), this machine has "
+            f"{name} would need {size_text(size)} of memory ({shape}), but this machine has "
             f"{size_text(most)}. Use fewer rows or columns, or pass a memory limit "
             f"(--memory 2GB) to read it in blocks."
         )
