@@ -127,7 +127,7 @@ class Scan:
 
     def row_place(self, row: int) -> str:
         """Return the line number or the row number for an error message."""
-        return f"row {row} (counted from 0)"
+        return f"row {row} (counting from 0)"
 
 
 @dataclass(frozen=True)
