@@ -6,7 +6,7 @@ try:
 except ImportError:
     raise ImportError(
         "pyarrow is required for csv, tsv, parquet and feather files and for text columns. "
-        "Install it with: pip install 'rekmeans[tables]'"
+        "Install it with: pip install 'rekmeans[tables]'."
     ) from None
 
 __all__ = ["compute", "csv", "dataset", "ipc", "pa", "parquet", "types"]

@@ -162,7 +162,7 @@ def _open_csv(path: Path, layout: CsvLayout, columns: dict[str, Any]) -> csv.CSV
         column_types=columns,
     )
     read = csv.ReadOptions(
-        # blocks are parsed sequentially anyway, and errors of this mode include row numbers
+        # blocks are parsed sequentially anyway, and errors then include row numbers
         use_threads=False,
         block_size=BLOCK_BYTES,
         column_names=layout.names,

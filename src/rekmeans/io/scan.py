@@ -148,7 +148,7 @@ def open_scan(
     place: str | os.PathLike[str],
     selection: ColumnSelection = ColumnSelection(),  # noqa: B008 - frozen
 ) -> Scan | ArrayScan:
-    """Open a table: a single file, with the format of its extension, or several parquet files."""
+    """Open a single file, whose extension determines the format, or several parquet files."""
     path = Path(place)
     if is_several_files(place):
         return _reader(PARQUET)(path, selection)

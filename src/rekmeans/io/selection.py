@@ -98,7 +98,7 @@ class ColumnSelection:
             )
 
     def by_position(self, names: Sequence[str]) -> Self:
-        """Return the selection for a table without column names, by position."""
+        """Return the selection by position, for a table without column names."""
         return (
             replace(self, only=tuple(names)) if self.only and len(self.only) == len(names) else self
         )

@@ -172,7 +172,7 @@ class ColumnSummary:
         return list(chain.from_iterable(self._map_blocks(statistics)))
 
     def by_block(self, statistic: BlockStatistic) -> Array:
-        """Apply `statistic(X, w, v)` to a few columns at a time. Concatenate the results, (p, d).
+        """Return `statistic(X, w, v)` of all columns, (p, d), computed a few columns at a time.
 
         `X` (n, m) are the cells, NaN where missing. `w` (n,) are their integer weights or None. `v`
         is the integer weight of a row of weight 1.

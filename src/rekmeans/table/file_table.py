@@ -325,7 +325,7 @@ def _selection_of(
 
 
 def _fitted_schema(scan: Scan, schema: TableSchema | None) -> TableSchema | None:
-    """Return the fitted schema, renamed to the names of this scan if either has no names."""
+    """Return the fitted schema, with the column names of this scan if either has no names."""
     if schema is None or (scan.has_names and schema.has_names):
         return schema
     names = [name for name in scan.types if name not in scan.index]

@@ -352,13 +352,13 @@ def count_block(block: CellBlock) -> ColumnCounts:
 
 
 def recognize_column(facts: ColumnFacts) -> Column:
-    """Return the column as the first kind that recognizes it."""
+    """Return the column with the first kind that recognizes it."""
     found = (kind.recognize(facts) for kind in KINDS.values())
     return next(column for column in found if column is not None)
 
 
 def recognize_feature(facts: ColumnFacts) -> Column | None:
-    """Return the column as the first feature kind that recognizes it, else None."""
+    """Return the column with the first feature kind that recognizes it, else None."""
     found = (kind.recognize(facts) for kind in KINDS.values() if kind.is_feature)
     return next((column for column in found if column is not None and column.is_feature), None)
 
