@@ -43,7 +43,7 @@ class Checkpoint:
 
     @property
     def n_starts_begun(self) -> int:
-        """The number of starts that already have starting centroids."""
+        """The number of starts that already have initial centroids."""
         return 0 if self.progress is None else self.progress.start + 1
 
     def record(self, progress: Progress) -> None:

@@ -89,7 +89,7 @@ def test_bad_models_are_refused(fitted, tmp_path, rekmeans):
     for data, word in {
         good[:-10]: "damaged",
         good[:50]: "damaged",
-        later: "version 9",
+        later: "version is 9",
         b"": "damaged",
     }.items():
         model.write_bytes(data)

@@ -1,6 +1,6 @@
 """Parse numbers written as text: $1,234.50, 1 234,50 and (12 %) are 1234.5, 1234.5 and -12.
 
-Dates and phone numbers are not numbers.
+Dates and phone numbers are not parsed as numbers.
 
 """
 

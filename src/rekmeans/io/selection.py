@@ -68,7 +68,7 @@ class ColumnSelection:
     only: tuple[str, ...] | None = None  # the columns of a model, in its order
     max_columns: int = MAX_COLUMNS
     keep: tuple[str, ...] = ()  # columns that are features even if they look like ids
-    is_of_model: bool = False  # a fitted model defines the features, even ids
+    is_of_model: bool = False  # whether a fitted model determines the features, even ids
     weight: str | None = None  # the weight column
 
     def reject_many_columns(self, name: str, count: int) -> None:
@@ -76,7 +76,7 @@ class ColumnSelection:
         if count > self.max_columns:
             raise UnreadableFileError(
                 f"{name} has {count:,} columns, but at most {self.max_columns:,} are allowed. "
-                f"Check the file and its separator. If the columns are correct, pass --max-columns "
+                f"Check the file and its separator. If the file is correct, pass --max-columns "
                 f"{count}."
             )
 
@@ -98,7 +98,7 @@ class ColumnSelection:
             )
 
     def by_position(self, names: Sequence[str]) -> Self:
-        """Return the selection by position, for a table without column names."""
+        """Return a selection that matches columns by position, for a table without column names."""
         return (
             replace(self, only=tuple(names)) if self.only and len(self.only) == len(names) else self
         )

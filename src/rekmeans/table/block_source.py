@@ -53,7 +53,7 @@ class BlockSource(Protocol):
         """Prepare for repeated reads: cache up to `room` bytes if decoding is slow."""
 
     def take(self, rows: Array) -> Array | None:
-        """Return the rows with these sorted row numbers, or None without random access."""
+        """Return the rows with these sorted row numbers, or None if not supported."""
 
 
 class CalledBlocks:
