@@ -478,21 +478,24 @@ FORGED = {
         with_state(centroids=Points(np.zeros((4, 3)))),
         "centroids is a Points, not a OnCircles",
     ),
-    "no passes": (with_state(passes=()), "number of passes is 0"),
-    "a negative loss": (with_state(loss=-1), "-1 is not a possible loss"),
-    "a loss that is no number": (with_state(loss=float("nan")), "nan is not a possible loss"),
+    "no passes": (with_state(passes=()), "number of passes must be between 1 and 301, got 0"),
+    "a negative loss": (with_state(loss=-1), "-1 is not a valid loss"),
+    "a loss that is no number": (with_state(loss=float("nan")), "nan is not a valid loss"),
     "more changes than rows": (
         with_state(passes=(Pass(5, 91, 0, 0.1),)),
-        "n_changed is 91, not between 0 and 90",
+        "n_changed must be between 0 and 90, got 91",
     ),
     "more empty clusters than clusters": (
         with_state(passes=(Pass(5, 9, 5, 0.1),)),
-        "n_relocated is 5",
+        "n_relocated must be between 0 and 4, got 5",
     ),
-    "an endless pass": (with_state(passes=(Pass(5, 9, 0, float("inf")),)), "a pass took inf s"),
+    "an endless pass": (
+        with_state(passes=(Pass(5, 9, 0, float("inf")),)),
+        "invalid duration inf s",
+    ),
     "a start too many": (
         lambda progress: progress._replace(start=1, best=progress.stages),
-        "start is 1",
+        "start must be between 0 and 0, got 1",
     ),
     "a best start before the first": (
         lambda progress: progress._replace(best=progress.stages),
@@ -503,10 +506,10 @@ FORGED = {
         lambda progress: progress._replace(stages=progress.stages * 2),
         "in the wrong order",
     ),
-    "a stage too many": (with_stage(stage=1), "stage is 1"),
+    "a stage too many": (with_stage(stage=1), "stage must be between 0 and 0, got 1"),
     "too many passes": (
         with_stage(max_iter=10**9),
-        "max_iter is 1000000000, not between 0 and 300",
+        "max_iter must be between 0 and 300, got 1000000000",
     ),
 }
 

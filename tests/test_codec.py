@@ -127,7 +127,7 @@ def test_many_records_of_numbers_take_an_array_for_each_field():
     "value", [object(), {1, 2}, sparse.coo_array(np.eye(2)), 1j, np.array([1j]), np.float16([1])]
 )
 def test_what_a_file_cannot_hold_is_an_error_when_it_is_written(value):
-    with raises_mentioning(TypeError, "a file cannot store value.x"):
+    with raises_mentioning(TypeError, "cannot store value.x"):
         CODEC.to_record({"value": {"x": value}})
 
 
@@ -245,9 +245,9 @@ ARRAYS = {
     "u": np.array([[1, 2]], np.uint32),
 }
 MALFORMED = {
-    "an empty table": ({}, "unknown form"),
-    "two forms": ({"array": "i", "float": "inf"}, "unknown form"),
-    "another order": (dict(reversed(RECORD.items())), "unknown form 'fields'"),
+    "an empty table": ({}, "unknown encoding"),
+    "two forms": ({"array": "i", "float": "inf"}, "unknown encoding"),
+    "another order": (dict(reversed(RECORD.items())), "unknown encoding 'fields'"),
     "an unknown number": ({"float": "1e5"}, "malformed"),
     "an unknown array": ({"array": "x"}, "malformed"),
     "an array by a list": ({"array": ["i"]}, "malformed"),
@@ -256,25 +256,28 @@ MALFORMED = {
     "fields in a list": ({"record": "Checked", "fields": [1]}, "malformed"),
     "a field too many": (checked(x=1), "Checked has no field x"),
     "a private field": (checked(__class__="x"), "Checked has no field __class__"),
-    "a field too few": ({"record": "Checked", "fields": {}}, "Checked lacks the field count"),
-    "text for a number": (checked(count="1"), "count of Checked has type str"),
-    "a truth for a number": (checked(count=True), "count of Checked has type bool"),
-    "a real number for an integer": (checked(count=1.0), "count of Checked has type float"),
-    "a list for a tuple": (checked(parts=[]), "parts of Checked has type list"),
-    "other parts": (checked(parts={"tuple": [1]}), "parts of Checked has type tuple"),
-    "a number for text": (checked(name=3), "name of Checked has type int"),
+    "a field too few": ({"record": "Checked", "fields": {}}, "Checked is missing the field count"),
+    "text for a number": (checked(count="1"), "count of Checked has the wrong type str"),
+    "a truth for a number": (checked(count=True), "count of Checked has the wrong type bool"),
+    "a real number for an integer": (
+        checked(count=1.0),
+        "count of Checked has the wrong type float",
+    ),
+    "a list for a tuple": (checked(parts=[]), "parts of Checked has the wrong type list"),
+    "other parts": (checked(parts={"tuple": [1]}), "parts of Checked has the wrong type tuple"),
+    "a number for text": (checked(name=3), "name of Checked has the wrong type int"),
     "a value against its rule": (checked(count=-1), "count must not be negative"),
     "an endless integer": (1 << 600, "an integer has 601 bits"),
     "columns of two lengths": (
         PAIRS | {"columns": {"one": {"array": "ends"}, "two": {"array": "f"}}},
-        "columns differ in length",
+        "columns have different lengths",
     ),
     "a column that is a number": (PAIRS | {"columns": {"one": 1}}, "malformed"),
     "a column of another type": (
         PAIRS | {"columns": {"one": {"array": "f"}}},
-        "one of Pair has type float",
+        "one of Pair has the wrong type float",
     ),
-    "no columns": (PAIRS | {"columns": {}}, "columns differ in length"),
+    "no columns": (PAIRS | {"columns": {}}, "columns have different lengths"),
     "limbs that are signed": ({"integers": "i"}, "integers are malformed"),
     "another sparse array": (SPARSE | {"sparse": "coo_array"}, "malformed"),
     "a negative shape": (SPARSE | {"shape": [2, -2]}, "a sparse array is malformed"),

@@ -43,7 +43,7 @@ class Checkpoint:
 
     @property
     def n_starts_begun(self) -> int:
-        """The number of starts that already have starting centroids."""
+        """The number of starts that already have initial centroids."""
         return 0 if self.progress is None else self.progress.start + 1
 
     def record(self, progress: Progress) -> None:
@@ -70,7 +70,7 @@ class FitLimits:
     n_stages: int
     max_iter: int
     n_rows: int
-    centroids: Any  # an example with as many centroids as the fit
+    centroids: Any  # centroids with the shapes and types of the fit
     has_exact_loss: bool
 
     def check(self, progress: Progress) -> None:
@@ -94,7 +94,7 @@ class FitLimits:
             _check_range("n_relocated", one.n_relocated, len(self.centroids))
             self._check_loss(one.loss)
             if not 0 <= one.seconds < math.inf:
-                raise ValueError(f"a pass took {one.seconds} s")
+                raise ValueError(f"a pass has the invalid duration {one.seconds} s")
         self._check_loss(state.loss)
         if state.labels is not None:
             raise ValueError("it contains labels")
@@ -107,12 +107,12 @@ class FitLimits:
         else:  # a log-likelihood objective may be negative
             is_valid = math.isfinite(loss)
         if not is_valid:
-            raise ValueError(f"{loss!r:.40} is not a possible loss of this fit")
+            raise ValueError(f"{loss!r:.40} is not a valid loss of this fit")
 
 
 def _check_range(name: str, value: int, most: int, least: int = 0) -> None:
     if not least <= value <= most:
-        raise ValueError(f"its {name} is {value}, not between {least} and {most}")
+        raise ValueError(f"its {name} must be between {least} and {most}, got {value}")
 
 
 @contextmanager
@@ -159,7 +159,7 @@ def read_checkpoint(
 ) -> tuple[list[int], Progress]:
     """Return the entropy and the progress in a file.
 
-    Raise ValueError for a damaged file, or one of a fit with another identity.
+    Raise ValueError for a damaged file, or for a checkpoint of another fit.
     """
     try:
         if not path.is_file():

@@ -27,8 +27,8 @@ class Codec:
     """The record types that one kind of file may contain.
 
     A record is a frozen dataclass or a named tuple. It is stored as the name of its type and its
-    fields. A name of any other type raises an error, so reading a file creates objects of the
-    listed types only. Fields that are missing in a file get their defaults. Values are checked
+    fields. A name of any other type raises an error, so reading a file only creates objects of the
+    listed types. Fields that are missing in a file get their defaults. Values are checked
     against the type hints of the fields. The method `check_record()` of a record raises ValueError
     for values that no fit produces.
     """
@@ -110,13 +110,13 @@ class _Encoder:
             if columns := self._columns(value, name):
                 return columns
             return {"tuple": [self.encode(one, f"{name}.{i}") for i, one in enumerate(value)]}
-        raise TypeError(f"a file cannot store {name}, which is a {type(value).__name__}")
+        raise TypeError(f"cannot store {name} of type {type(value).__name__} in a file")
 
     def _array(self, values: Array, name: str) -> Plain:
         if values.dtype == object:
             return {"integers": self._store(_to_limbs(values), name)}
         if values.dtype.newbyteorder("<") not in NAMES:
-            raise TypeError(f"a file cannot store {name}, which is an array of {values.dtype}")
+            raise TypeError(f"cannot store {name}, an array of dtype {values.dtype}, in a file")
         if values.ndim > 1 and values.flags.f_contiguous and not values.flags.c_contiguous:
             # the memory layout affects the last bit of matrix products
             return {"columns": self._store(values.T, name)}
@@ -134,7 +134,7 @@ class _Encoder:
     def _sparse(self, value: Any, name: str) -> Plain:
         kind = type(value).__name__
         if kind not in SPARSE:
-            raise TypeError(f"a file cannot store {name}, which is a {kind}")
+            raise TypeError(f"cannot store {name} of type {kind} in a file")
         parts = {part: getattr(value, part) for part in ("data", "indices", "indptr")}
         return {
             "sparse": kind,
@@ -195,7 +195,7 @@ class _Decoder:
         }
         form = forms.get(tuple(plain))
         if form is None:
-            raise ValueError(f"a value has the unknown form {key!r:.40}")
+            raise ValueError(f"a value has the unknown encoding {key!r:.40}")
         return form(*plain.values())
 
     def _float(self, text: Plain) -> float:
@@ -224,7 +224,9 @@ class _Decoder:
     def _records(self, kind: Plain, columns: Plain) -> tuple[Any, ...]:
         decoded = {name: self.decode(column) for name, column in columns.items()}
         lengths = {column.shape for column in decoded.values()}
-        _expect(len(lengths) == 1 and len(next(iter(lengths))) == 1, "columns differ in length")
+        _expect(
+            len(lengths) == 1 and len(next(iter(lengths))) == 1, "columns have different lengths"
+        )
         rows = zip(*(column.tolist() for column in decoded.values()), strict=True)
         return tuple(self._make(kind, dict(zip(decoded, row, strict=True))) for row in rows)
 
@@ -252,11 +254,11 @@ class _Decoder:
         if unknown := sorted(values.keys() - set(known)):
             raise ValueError(f"{name} has no field {unknown[0]:.40}")
         if missing := [field for field in _required_fields(kind) if field not in values]:
-            raise ValueError(f"{name} lacks the field {missing[0]}")
+            raise ValueError(f"{name} is missing the field {missing[0]}")
         hints = _hints(kind)
         for field, value in values.items():
             if not _fits(value, hints.get(field, Any)):
-                raise ValueError(f"{field} of {name} has type {type(value).__name__}")
+                raise ValueError(f"{field} of {name} has the wrong type {type(value).__name__}")
         record = kind(**values)
         check = getattr(record, "check_record", None)
         if check is not None:

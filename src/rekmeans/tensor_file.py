@@ -45,11 +45,11 @@ ALIGNMENT = 8  # bytes; alignment of the first array
 
 
 class DamagedFileError(ValueError):
-    """Raised if a file is not a safetensors file or was modified. The message is the reason."""
+    """Raised if a file is not a safetensors file or was modified. The message states the reason."""
 
 
 class RepeatedNameError(ValueError):
-    """Raised if a JSON object repeats a name."""
+    """Raised if a JSON object contains a name twice."""
 
 
 @dataclass(frozen=True)

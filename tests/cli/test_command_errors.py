@@ -17,7 +17,7 @@ BAD_TABLES = {
     "header.csv": (b"a,b,c\n", "no rows"),
     "ragged.csv": (b"a,b\n1,2\n3\n", "Expected 2 columns, got 1"),
     "long.csv": (b"a,b\n1,2\n3,4,5\n", "Expected 2 columns, got 3"),
-    "binary.csv": (bytes(range(256)) * 20, "not text"),
+    "binary.csv": (bytes(range(256)) * 20, "not a text file"),
     "high.csv": (bytes(range(128, 256)) * 20, "UTF-8"),
     "text.csv": (b"a,b\nx,y\nz,w\n", "no numeric column", "a (text)"),
     "infinite.csv": (b"a,b\n1,2\n3,inf\n5,6\n", "infinity in line 3", "'b'"),
@@ -30,7 +30,7 @@ BAD_TABLES = {
     "junk.npy": (b"junk" * 50, "npy"),
     "junk.npz": (b"PK\3\4" + b"junk" * 50, "cannot be read as npz"),
     "junk.svm": (b"1 x:y\n", "cannot be read as svm"),
-    "t.xlsx": (b"PK", "unknown ending", ".parquet"),
+    "t.xlsx": (b"PK", "unsupported file extension", ".parquet"),
 }
 
 
@@ -60,7 +60,7 @@ def test_bad_tables_are_refused_and_earlier_outputs_stay(name, tmp_path, rekmean
         "starts": (["fit", "wine.csv", "-k", "2", "--starts", "0"], "n_init"),
         "label": (["fit", "wine.csv", "-k", "2", "--label", "colour"], "no column colour"),
         "absent": (["fit", "none.csv", "-k", "2"], "none.csv does not exist"),
-        "a folder": (["fit", ".", "-k", "2"], "a folder of them"),
+        "a folder": (["fit", ".", "-k", "2"], "folder or pattern"),
         "out in a file": (["fit", "wine.csv", "-k", "2", "--out", "wine.csv/out"], "wine.csv is a "
                                                                                    "file"),
         "out is a file": (["fit", "wine.csv", "-k", "2", "--out", "wine.csv"], "wine.csv is a "
@@ -89,7 +89,7 @@ def test_bad_models_are_refused(fitted, tmp_path, rekmeans):
     for data, word in {
         good[:-10]: "damaged",
         good[:50]: "damaged",
-        later: "version 9",
+        later: "version is 9",
         b"": "damaged",
     }.items():
         model.write_bytes(data)

@@ -60,7 +60,7 @@ def test_a_large_table_is_described_by_a_sample(parts, tmp_path, rekmeans, monke
     model = RectifiedEulerKMeans(3, random_state=0).fit(columns)
     table = stream.describe_by_sample(model, columns, columns)
     assert table.X.shape == (100, 3)
-    assert table.notes == ["the report shows 100 of 900 rows, drawn at random."]
+    assert table.notes == ["the report shows a random sample of 100 of 900 rows."]
     known = {tuple(row) for row in np.nan_to_num(ROWS).tolist()}
     assert {tuple(row) for row in np.nan_to_num(table.X).tolist()} <= known
 
@@ -135,7 +135,7 @@ def test_no_file_of_the_table_is_written_over(parts, tmp_path, rekmeans, table):
     (tmp_path / "out" / "labels.parquet").unlink()
     before = {path: path.read_bytes() for path in (tmp_path / "data").iterdir()}
     for command in (("predict", "out/model.safetensors", table, "--out", "data/1.parquet"),):
-        assert is_input_error(rekmeans(*command), "both read and written")
+        assert is_input_error(rekmeans(*command), "both an input and an output")
     assert {path: path.read_bytes() for path in (tmp_path / "data").iterdir()} == before
 
 
@@ -147,13 +147,13 @@ def test_no_output_becomes_a_part_of_the_table(parts, tmp_path, rekmeans):
         ("**/*.parquet", "l.parquet"),
     ):
         answer = rekmeans("predict", "out/model.safetensors", table, "--out", out)
-        assert is_input_error(answer, out, "would become a part of the table", "Pass another --out")
+        assert is_input_error(answer, out, "would become part of the table", "Pass another --out")
     assert is_input_error(
-        rekmeans("fit", "data", "-k", 3, "--out", "data"), "would become a part of the table"
+        rekmeans("fit", "data", "-k", 3, "--out", "data"), "would become part of the table"
     )
     assert is_input_error(
         rekmeans("report", "out/model.safetensors", "data", "--out", "data/r.html"),
-        "would become a part",
+        "would become part",
     )
     assert len(list((tmp_path / "data").iterdir())) == 3
 
@@ -193,9 +193,9 @@ def test_partitions_of_a_cluster_have_the_rows_in_the_order_of_names(tmp_path):
 def test_an_array_goes_to_no_cluster(tmp_path, rekmeans):
     np.save(tmp_path / "rows.npy", ROWS)
     answer = rekmeans("fit", "rows.npy", "-k", 3, "--cluster", "tcp://127.0.0.1:1")
-    assert is_input_error(answer, "--cluster needs parquet", "rows.npy")
+    assert is_input_error(answer, "--cluster requires parquet", "rows.npy")
     assert is_input_error(
-        rekmeans("fit", "--demo", "--cluster", "tcp://127.0.0.1:1"), "Drop TABLE", "--cluster"
+        rekmeans("fit", "--demo", "--cluster", "tcp://127.0.0.1:1"), "Remove TABLE", "--cluster"
     )
 
 
@@ -206,7 +206,9 @@ def test_a_cluster_that_does_not_answer_is_named():
 
     with (
         dask.config.set({"distributed.comm.timeouts.connect": "200ms"}),
-        raises_mentioning(ValueError, "no Dask scheduler answers at tcp://127.0.0.1:1") as caught,
+        raises_mentioning(
+            ValueError, "cannot connect to a Dask scheduler at tcp://127.0.0.1:1"
+        ) as caught,
         stream.use_cluster("tcp://127.0.0.1:1"),
     ):
         pass
@@ -235,7 +237,7 @@ def test_a_report_of_a_large_table_is_of_a_sample(tmp_path, rekmeans):
     )
     assert answer["summary"]["table"]["rows"] == 100_000
     assert answer["summary"]["reading"] == [
-        "the report shows 100,000 of 130,000 rows, drawn at random."
+        "the report shows a random sample of 100,000 of 130,000 rows."
     ]
 
 
@@ -261,7 +263,7 @@ def test_what_cannot_be_read_in_blocks_is_refused(parts, wine, tmp_path, rekmean
     assert is_input_error(
         rekmeans("fit", "data", "-k", 3, "--label", "name"), "--label", "in memory"
     )
-    assert is_input_error(rekmeans("fit", "data/*.csv", "-k", 3), "matches no file")
+    assert is_input_error(rekmeans("fit", "data/*.csv", "-k", 3), "No files match")
     assert is_input_error(
         rekmeans("fit", "data", "-k", 3, "--memory", "much"), "memory_limit must be"
     )

@@ -56,7 +56,7 @@ def test_a_command_never_writes_over_what_it_reads(folder):
     ):
         answer = run_command(folder, *arguments)
         assert answer.returncode == 2
-        assert "both read and written" in answer.stderr
+        assert "both an input and an output" in answer.stderr
         assert file_bytes(folder) == before
 
 
@@ -75,7 +75,7 @@ def test_a_fit_without_a_report_leaves_none_of_the_first(folder):
     assert after[out / "labels.csv"] == before[out / "labels.csv"]
     digests = json.loads(after[out / "summary.json"])["sha256"]
     assert digests.keys() == {"labels.csv", "model.safetensors"}
-    assert "written to out: labels.csv, model.safetensors, summary.json" in answer.stdout
+    assert "wrote to out: labels.csv, model.safetensors, summary.json" in answer.stdout
 
 
 def test_a_summary_that_cannot_be_printed_does_not_fail_the_fit(folder):

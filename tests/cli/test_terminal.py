@@ -69,7 +69,7 @@ def test_a_terminal_sees_how_far_a_large_table_is_read(tmp_path):
     assert re.search(
         r"pass \d+ .*objective [\d.e+]+ +rows changed [\d,]+ +rows read [\d,]+ of 60,000", output
     )
-    assert re.search(r"choosing starts .*rows read", output)
+    assert re.search(r"initializing .*rows read", output)
 
 
 def test_a_terminal_sees_how_many_partitions_of_a_cluster_are_done(tmp_path):
@@ -93,7 +93,7 @@ def test_a_terminal_sees_how_many_partitions_of_a_cluster_are_done(tmp_path):
     assert re.search(
         r"pass \d+ .*objective [\d.e+]+ +rows changed [\d,]+ +partitions done \d of 4", output
     )
-    assert re.search(r"choosing starts .*partitions done", output)
+    assert re.search(r"initializing .*partitions done", output)
 
 
 def test_ctrl_c_leaves_nothing(tmp_path):

@@ -239,7 +239,7 @@ CASES = {
     "a half-life of text": (
         "stream",
         at(*CLOCK, "half_life")("1"),
-        "half_life of Clock has type str",
+        "half_life of Clock has the wrong type str",
     ),
     "weights of many bits": ("stream", at(*CLOCK, "weight_bits")(10**6), "weight_bits must be"),
     "many halvings": ("stream", at(*CLOCK, "n_halvings")(2**62), "n_halvings must be between 0"),

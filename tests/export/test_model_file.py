@@ -191,7 +191,7 @@ def test_a_model_of_another_answer_version_loads_with_one_warning_and_keeps_it(
         model = load(tmp_path / "other")
     assert [str(warning.message) for warning in caught] == [
         f"The model was fitted with answer version {expected}, but this rekmeans has version "
-        f"{ANSWER_VERSION}. A new fit of the same table may give other bits."
+        f"{ANSWER_VERSION}. A new fit of the same table may give different results."
     ]
     assert caught[0].filename == __file__
     assert_array_equal(model.predict(WINE), load(saved_file).predict(WINE))
@@ -233,7 +233,7 @@ def without_entry(header, name):
 EARLIER_DAMAGE = {
     "an extra entry": (
         lambda h, a: (h | {"run": "me"}, a),
-        "run is missing from the header or does not belong",
+        "run is missing from the header or unknown",
     ),
     "a missing entry": (
         lambda h, a: (without_entry(h, "beyond"), a),

@@ -59,9 +59,9 @@ def attribute(name, value):
 HEADERS = {
     "another version": (
         {"version": 4},
-        "version 4, but this rekmeans reads versions 1 to 3; update",
+        "version is 4, but this rekmeans reads versions 1 to 3; upgrade",
     ),
-    "no version": ({"version": None}, "version None"),
+    "no version": ({"version": None}, "version is None"),
     "another format": ({"format": "other"}, "not written by rekmeans.save"),
     "a class of another library": (
         {"estimator": "sklearn.cluster.KMeans"},
@@ -69,14 +69,14 @@ HEADERS = {
     ),
     "a class by its path": ({"estimator": "os.system"}, "got 'os.system'"),
     "a class that is a list": ({"estimator": ["EulerKMeans"]}, "estimator must be one of"),
-    "the wrong class": ({"estimator": "EulerMap"}, "parameters must be those of its version"),
+    "the wrong class": ({"estimator": "EulerMap"}, "parameters must match the format version"),
     "a class without centroids": (
         {"estimator": "EulerKMeans", "centroids": None},
         "that no record uses",
     ),
     "an unknown parameter": (
         {"parameters": {"command": "rm"}},
-        "parameters must be those of its version; unknown: command",
+        "parameters must match the format version; unknown: command",
     ),
     "a private parameter": ({"parameters": {"__class__": "x"}}, "unknown: __class__"),
     "parameters in a list": ({"parameters": [1]}, "parameters and attributes must be JSON objects"),
@@ -86,19 +86,19 @@ HEADERS = {
     ),
     "a record as a parameter": (
         {"parameters": {"init": {"record": "OnCircles", "fields": {"f": 1}}}},
-        "f of OnCircles has type int",
+        "f of OnCircles has the wrong type int",
     ),
     "a bad parameter": ({"parameters": {"n_clusters": -3}}, "n_clusters must be an integer"),
     "a bad engine": ({"parameters": {"engine": "os"}}, "engine must be one of"),
     "a bad seed": ({"parameters": {"random_state": "x"}}, "random_state must be"),
     "a huge number": ({"parameters": {"tol": 10**400}}, "an integer has 1329 bits"),
     "alpha that is NaN": (kernel(alpha=float("nan")), "alpha must be a finite number"),
-    "alpha that is text": (kernel(alpha="1"), "alpha of Euler has type str"),
+    "alpha that is text": (kernel(alpha="1"), "alpha of Euler has the wrong type str"),
     "alpha of zero": (kernel(alpha=0), "alpha must be a finite number"),
     "an unknown beyond": (kernel(beyond="explode"), "beyond must be one of"),
     "an extra field": (kernel(command="rm"), "Euler has no field command"),
-    "no scale": (kernel(scale=None), "scale of Euler has type NoneType"),
-    "a unit that is text": (scale(unit="1"), "unit of Scale has type str"),
+    "no scale": (kernel(scale=None), "scale of Euler has the wrong type NoneType"),
+    "a unit that is text": (scale(unit="1"), "unit of Scale has the wrong type str"),
     "a kernel that is text": ({"kernel": "Euler"}, "is an array that no record uses"),
     "a kernel of another type": (
         lambda header: header | {"kernel": header["kernel"] | {"record": "Linear"}},
@@ -120,7 +120,10 @@ HEADERS = {
         {"kernel": {"record": "Popen", "fields": {"args": ["touch", "ran"]}}},
         "'Popen' is not a record type of this file",
     ),
-    "an unknown form": ({"kernel": {"pickle": "gASV"}}, "a value has the unknown form 'pickle'"),
+    "an unknown encoding": (
+        {"kernel": {"pickle": "gASV"}},
+        "a value has the unknown encoding 'pickle'",
+    ),
     "a missing array": (kernel(alpha={"array": "x"}), "a record is malformed: 'x'"),
     "too few names": ({"feature_names": ["a"]}, "feature_names must be 13 strings"),
     "names that are numbers": (
@@ -150,7 +153,7 @@ HEADERS = {
         {"answer_version": [2]},
         "answer_version must be an integer",
     ),
-    "an extra entry": ({"run": "me"}, "the header must be those of its version; unknown: run"),
+    "an extra entry": ({"run": "me"}, "the header must match the format version; unknown: run"),
 }
 
 

@@ -262,5 +262,5 @@ def test_a_kernel_without_missing_values_does_not_ignore_values(cosine):
         model.fit(table)
     clipped = model.set_params(beyond="clip").fit(table)
     assert np.isfinite(clipped.inertia_)
-    with pytest.raises(ValueError, match="column 1 of X has some"):
+    with pytest.raises(ValueError, match="column 1 of X contains NaN"):
         Cosine(clipped.scale_, "clip").embed(np.array([[1.0, np.nan]]))

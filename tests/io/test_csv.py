@@ -89,7 +89,7 @@ def test_bytes_that_are_not_utf8_are_refused_wherever_they_are(tmp_path):
     for before in (10, 20_000, 500_000):  # in the head, the first block, a later block
         (tmp_path / "t.csv").write_bytes(head + row * before + b"1,gr\xfcn\n" + row)
         with pytest.raises(
-            UnreadableFileError, match=r"t\.csv is not UTF-8 text .*\. Save it as UTF-8\."
+            UnreadableFileError, match=r"t\.csv is not valid UTF-8 .*\. Save it as UTF-8\."
         ):
             read_table_file(tmp_path / "t.csv", ColumnSelection(label="kind"))
 
@@ -161,7 +161,7 @@ def test_a_first_line_of_numbers_and_others_is_classified_with_a_warning(case, t
     text, headed, numbers = FIRST_LINES[case]
     (tmp_path / "t.csv").write_text(text)
     with pytest.warns(
-        UserWarning, match=f"first line of t.csv read as {'header' if headed else 'a row'}: "
+        UserWarning, match=f"first line of t.csv as {'the header' if headed else 'data'}: "
     ):
         table = read_table_file(tmp_path / "t.csv")
     assert_array_equal(table.X, numbers)
@@ -180,7 +180,9 @@ def test_names_have_no_blanks_round_them(tmp_path):
     table = read_table_file(tmp_path / "t.csv", ColumnSelection(label="kind", drop=("b",)))
     assert (table.names, table.X.tolist(), table.classes) == (["a"], [[1], [3]], ["x", "y"])
     (tmp_path / "t.csv").write_text("a, a\n1,2\n")
-    with pytest.raises(UnreadableFileError, match=r"unique column names, got .a. twice"):
+    with pytest.raises(
+        UnreadableFileError, match=r"unique column names\. Rename the duplicates of .a."
+    ):
         read_table_file(tmp_path / "t.csv")
 
 
@@ -193,13 +195,15 @@ def test_empty_columns_without_a_name_are_dropped(tmp_path):
         ["u", "v"],
     )
     (tmp_path / "t.csv").write_text("a,,b,\n1,2,3,4\n")
-    with pytest.raises(UnreadableFileError, match="2 columns with values but without a name"):
+    with pytest.raises(UnreadableFileError, match="2 unnamed columns with values"):
         read_table_file(tmp_path / "t.csv")
 
 
 def test_utf16_is_named(tmp_path):
     FRAME.to_csv(tmp_path / "t.csv", encoding="utf-16")
-    with pytest.raises(UnreadableFileError, match=r"^t\.csv is UTF-16 text\. Save it as UTF-8\.$"):
+    with pytest.raises(
+        UnreadableFileError, match=r"^t\.csv is encoded as UTF-16\. Save it as UTF-8\.$"
+    ):
         read_table_file(tmp_path / "t.csv")
 
 

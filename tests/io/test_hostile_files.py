@@ -72,12 +72,12 @@ def write_large(path):
 
 LARGE = {
     "wide.libsvm": ("300,000,000 columns", "--max-columns"),
-    "huge.svmlight": ("column number", "32 bits"),
+    "huge.svmlight": ("column index", "32-bit"),
     "hollow.npy": ("no rows",),
-    "short.npy": ("cut short", "8 GB", "1 kB"),
-    "large.npy": ("cut short", "8 PB"),
+    "short.npy": ("truncated", "8 GB", "1 kB"),
+    "large.npy": ("truncated", "8 PB"),
     "wide.npy": ("2,000,000 columns",),
-    "short.npz": ("cut short", "16 GB", "1 MB"),
+    "short.npz": ("truncated", "16 GB", "1 MB"),
     "wide.csv": ("150,000 columns",),
     "wide.tsv": ("400,000 columns",),
 }
@@ -108,7 +108,7 @@ def test_a_table_that_grows_while_it_is_read_stops_at_the_memory(tmp_path, monke
     np.save(tmp_path / "t.npy", np.zeros((100_000, 20), np.bool_))
     for name in ("t.parquet", "t.feather", "t.csv.gz", "t.npz", "t.npy"):
         with pytest.raises(
-            UnreadableFileError, match=rf"^{name} would take .* this machine has 1\.05 MB"
+            UnreadableFileError, match=rf"^{name} would need .* this machine has 1\.05 MB"
         ):
             read_table_file(tmp_path / name)
 
@@ -117,7 +117,7 @@ def test_a_csv_is_refused_before_pyarrow_finds_no_memory(tmp_path):
     """Earlier, 91 000 columns took 800 MB, and pyarrow aborted with std::bad_alloc."""
     (tmp_path / "t.csv").write_text((",".join(["1e9"] * 91_000) + "\n") * 2)
     message = error_message(tmp_path, "fit", "t.csv", "-k", "2")
-    assert "t.csv would take 2.37 GB of memory (91,000 columns)" in message
+    assert "t.csv would need 2.37 GB of memory (91,000 columns)" in message
     assert message.endswith(" Use fewer columns.\n")  # blocks have all columns too
 
 
@@ -137,7 +137,7 @@ def test_more_columns_are_taken_where_they_are_asked_for(tmp_path):
     table = read_table_file(tmp_path / "t.libsvm", ColumnSelection(max_columns=150_000))
     assert table.X.shape == (2, 150_000)
     write_parquet_of_many_columns(tmp_path / "t.parquet")
-    with pytest.raises(UnreadableFileError, match="2,000 columns, at most 1,999"):
+    with pytest.raises(UnreadableFileError, match="2,000 columns, but at most 1,999"):
         read_table_file(tmp_path / "t.parquet", ColumnSelection(max_columns=1999))
     sentence = error_message(tmp_path, "fit", "t.parquet", "-k", "2", "--max-columns", "3")
     assert "at most 3 are allowed" in sentence
@@ -178,7 +178,7 @@ DAMAGED = {
     "deep.npy": (npy_header((2, 2)).replace(b"(2, 2)", b"(" * 60), "damaged: its header"),
     "negative.npy": (GOOD.replace(b"(2, 2), ", b"(-2, 2),"), "shape (-2, 2)"),
     "giant.npy": (npy_header((10**30, 2)), "PB"),
-    "cut.npy": (GOOD[:-1], "cut short"),
+    "cut.npy": (GOOD[:-1], "truncated"),
     "header.npy": (GOOD[:40], "damaged: its header"),
     "magic.npy": (GOOD[:7], "damaged"),
     "newer.npy": (GOOD[:6] + b"\x09" + GOOD[7:], "damaged"),

@@ -93,7 +93,7 @@ def test_unknown_columns_are_named(tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n1,2\n")
     for asked in ({"label": "nope"}, {"drop": ("nope",)}, {"only": ("a", "nope")}):
         with pytest.raises(
-            UnreadableFileError, match=r"t\.csv has no column nope: its columns are a, b\."
+            UnreadableFileError, match=r"t\.csv has no column nope\. Available columns: a, b\."
         ):
             read_table_file(tmp_path / "t.csv", ColumnSelection(**asked))
 
@@ -147,7 +147,7 @@ def test_endings_may_be_large(ending, packing, tmp_path):
             stream.write(FRAME.to_csv(index=False, sep=separator).encode())
         assert_array_equal(read_table_file(tmp_path / name).X, NUMBERS)
     (tmp_path / "t.txt").write_text("1\n")
-    with pytest.raises(UnreadableFileError, match=r"\.csv, .*\.gz, \.bz2, \.zst\.$"):
+    with pytest.raises(UnreadableFileError, match=r"\.csv, .*\.gz, \.bz2, \.zst\)\.$"):
         read_table_file(tmp_path / "t.txt")
 
 
@@ -157,6 +157,6 @@ def test_columns_of_libsvm_count_from_1_unless_there_is_a_0(tmp_path, recwarn):
     assert (table.X.toarray().tolist(), table.classes) == ([[0, 5, 0], [0, 0, 7]], ["1", "2"])
     assert not recwarn.list
     (tmp_path / "t.svm").write_text("1.5 0:4 2:5\n2 1:7\n")
-    with pytest.warns(UserWarning, match=r"t\.svm counts its columns from 0"):
+    with pytest.warns(UserWarning, match=r"t\.svm has zero-based column indices"):
         table = read_table_file(tmp_path / "t.svm", ColumnSelection(label="y"))
     assert (table.X.toarray().tolist(), table.classes) == ([[4, 0, 5], [0, 7, 0]], ["1.5", "2.0"])

@@ -55,7 +55,7 @@ def test_formatted_numbers_are_read_as_the_plain_ones(name, tmp_path):
     assert table.notes == [
         "text read as numbers: price ($ and thousands commas in 199 cells), "
         "sales (decimal commas and thousands points and € in 200 cells), "
-        "share (% and brackets for minus in 200 cells)",
+        "share (% and parentheses for minus in 200 cells)",
         "text read as missing: price (1 cell: 'n/a?'), age (5 cells: 'unknown')",
     ]
 

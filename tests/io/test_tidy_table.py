@@ -46,7 +46,7 @@ def test_ids_are_left_out_unless_asked_for(case, file, tmp_path):
     table = read_table_file(tmp_path / file)
     assert (table.names, table.skipped) == (["a"], {name: "an id"})
     assert table.notes == [
-        f"skipped as ids: {name} (40 integers); --keep NAME uses one as a feature"
+        f"skipped as ids: {name} (40 integers); pass --keep NAME to use one as a feature"
     ]
     assert_array_equal(table.X, frame[["a"]])
     for selection in (ColumnSelection(keep=(name,)), ColumnSelection(only=(name, "a"))):
@@ -72,14 +72,16 @@ def test_a_line_of_totals_and_an_empty_line_do_not_hide_ids(tmp_path):
     (tmp_path / "t.csv").write_text(f"no,a\n{rows}\nTotal,57.0\n")
     table = read_table_file(tmp_path / "t.csv")
     assert table.names == ["a"]
-    assert "skipped as ids: no (20 integers); --keep NAME uses one as a feature" in table.notes
+    assert (
+        "skipped as ids: no (20 integers); pass --keep NAME to use one as a feature" in table.notes
+    )
 
 
 def test_a_table_of_ids_alone_names_the_way_out(tmp_path):
     (tmp_path / "t.csv").write_text("id\n4\n9\n")
     with pytest.raises(
         UnreadableFileError,
-        match=r"skipped id \(an id\)\. Use an id as a feature with --keep NAME\.",
+        match=r"skipped id \(an id\)\. Pass --keep NAME to use an id as a feature\.",
     ):
         read_table_file(tmp_path / "t.csv")
     with pytest.raises(UnreadableFileError, match="no column nope"):
@@ -121,8 +123,8 @@ def test_rows_without_a_value_are_left_out_and_counted(name, tmp_path):
     assert_array_equal(table.X, frame[["a", "b"]][has_value])
     assert_array_equal(table.has_value, has_value)
     assert [[*table.classes, None][c] for c in table.y] == ["x", "x", None, "y"]
-    place = "row 1 (counted from 0)" if "parquet" in name else "line 5"
-    expected = f"skipped 4 of 8 rows, which have no value (the first is {place}); no label"
+    place = "row 1 (counting from 0)" if "parquet" in name else "line 5"
+    expected = f"skipped 4 of 8 rows without values (first: {place}); these rows have no label"
     assert table.notes == [expected]
 
 
@@ -145,7 +147,7 @@ def test_row_names_stay_beside_rows_without_a_value(tmp_path):
 
 def test_a_file_without_any_value_is_refused(tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n,\n\n")
-    with pytest.raises(UnreadableFileError, match="no row with a value in a, b"):
+    with pytest.raises(UnreadableFileError, match="no values in a, b"):
         read_table_file(tmp_path / "t.csv", ColumnSelection(only=("a", "b")))
 
 

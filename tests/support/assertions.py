@@ -15,7 +15,9 @@ FITTED = (
     "alpha_",
 )
 FIX = re.compile(
-    r"must (be|have) |(: |\. )(add|use|fill|drop|pass|lower|raise|set|select|remove|give) ", re.I
+    r"must (be|have) |"
+    r"(: |\. )(add|use|fill|drop|pass|lower|raise|set|select|remove|give|save|yield|convert) ",
+    re.I,
 )
 
 

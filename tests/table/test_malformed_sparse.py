@@ -38,7 +38,7 @@ def test_damaged_arrays_are_refused_or_are_a_table_still(kind, damage):
         BROKEN[damage](np.random.default_rng(seed), table)
         said = in_child(lambda table=table: answer(table))
         if isinstance(said, str):
-            assert said.endswith((". Build it again.", "Use NaN for missing values.")), said
+            assert said.endswith((". Create it again.", "Use NaN for missing values.")), said
 
 
 @pytest.mark.parametrize("damage", VALID)

@@ -143,5 +143,5 @@ def test_integers_beyond_64_bits_in_a_data_frame_are_those_of_its_file(tmp_path)
 
 def test_an_arrow_table_with_a_repeated_name_is_an_error_that_names_it():
     cells = pa.array([1.0, 2.0])
-    with pytest.raises(ValueError, match=r"got \['a', 'a'\]\. Rename one"):
+    with pytest.raises(ValueError, match=r"got \['a', 'a'\]\. Rename the duplicates"):
         RectifiedEulerKMeans(2).fit(pa.Table.from_arrays([cells, cells], names=["a", "a"]))

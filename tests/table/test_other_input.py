@@ -60,7 +60,7 @@ def test_npy_files_of_other_things(tmp_path):
     )
     np.savez(tmp_path / "x.npz", X=X)
     (tmp_path / "x.npz").rename(tmp_path / "several.npy")
-    assert_rejected(tmp_path / "several.npy", ValueError, "of one array")
+    assert_rejected(tmp_path / "several.npy", ValueError, "a single array")
 
 
 def test_readers_of_files(tmp_path):
@@ -72,10 +72,10 @@ def test_readers_of_files(tmp_path):
         pyarrow.parquet.ParquetFile(tmp_path / "x.parquet"),
         TypeError,
         "got a ParquetFile",
-        "Pass its path",
+        "Pass the path",
     )
     assert_rejected(
-        [str(tmp_path / "x.parquet")] * 2, TypeError, "a list of 2 paths", "Pass a pattern"
+        [str(tmp_path / "x.parquet")] * 2, TypeError, "a list of 2 paths", "Pass a glob pattern"
     )
     assert_rejected((tmp_path / "x.parquet",), TypeError, "a tuple of 1 paths")
     assert_rejected(

@@ -142,10 +142,10 @@ def test_the_message_of_a_folder_without_parquet_offers_no_pattern_of_parquet(tm
 
 
 def test_other_places_are_refused(tmp_path):
-    assert_rejected(tmp_path, "matches no file", error=FileNotFoundError)
+    assert_rejected(tmp_path, "No files match", error=FileNotFoundError)
     table = pa.Table.from_arrays([pa.array([1.0]), pa.array([2.0])], names=["a", "a"])
     pyarrow.parquet.write_table(table, tmp_path / "twice.parquet")
-    assert_rejected(tmp_path / "twice.parquet", "unique column names", "'a' twice")
+    assert_rejected(tmp_path / "twice.parquet", "unique column names", "duplicates of 'a'")
 
 
 def test_a_folder_that_a_pattern_matches_stands_for_its_files_once(tmp_path):

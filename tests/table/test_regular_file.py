@@ -40,7 +40,7 @@ def bound_socket(path):
 
 IRREGULAR = {
     "pipe": (pipe, ValueError, "is a named pipe"),
-    "loop": (loop, ValueError, "leads back to itself"),
+    "loop": (loop, ValueError, "circular symbolic link"),
     "folder": (folder, IsADirectoryError, "is a folder"),
     "broken link": (broken_link, FileNotFoundError, "does not exist"),
     "socket": (bound_socket, ValueError, "is a socket"),
@@ -80,5 +80,5 @@ def test_files_and_links_to_them_are_regular(tmp_path):
 
 
 def test_a_text_that_is_no_path_is_an_error_that_shows_it():
-    with raises_mentioning(ValueError, r"'a\x00b' is not a path"):
+    with raises_mentioning(ValueError, r"'a\x00b' is not a valid path"):
         load("a\0b")

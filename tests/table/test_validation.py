@@ -138,7 +138,7 @@ def test_columns_that_are_no_numbers_are_skipped_with_a_warning(case):
     np.testing.assert_array_equal(model.predict(frame), model.labels_)
     # a skipped column may be absent
     np.testing.assert_array_equal(model.predict(NAMED), model.labels_)
-    with pytest.raises(ValueError, match=r"no column 'width'.*fitted with"):
+    with pytest.raises(ValueError, match=r"no column 'width'.*the model requires"):
         model.predict(NAMED.drop(columns="width").assign(**COLOUR))
 
 
@@ -185,7 +185,7 @@ WEIGHTS = {
     "too many": (np.ones(13), ["(13,)", "(12,)"]),
     "a column": (ONES[:, None], ["(12, 1)", "(12,)"]),
     "a ratio that is too large": (with_weight(1e-12), ["ratio", "1e+12", "2**31"]),
-    "text": (["heavy"] * 12, ["numbers", "heavy"]),
+    "text": (["heavy"] * 12, ["numeric", "heavy"]),
     "a negative number for all": (-1.0, ["negative", "-1.0"]),
 }
 
@@ -356,5 +356,7 @@ def test_the_deviation_degree_refuses_an_unknown_form():
 def test_infinity_among_float32_cells_is_named():
     X = np.arange(20, dtype=np.float32).reshape(10, 2)
     X[3, 1] = np.inf
-    with pytest.raises(ValueError, match="X must be finite: infinity in row 3, column 1"):
+    with pytest.raises(
+        ValueError, match="X must be finite, but contains infinity in row 3, column 1"
+    ):
         EulerKMeans(2).fit(X)

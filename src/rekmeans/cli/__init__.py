@@ -1,4 +1,4 @@
-"""The command line. Its exit status is 0, 2 (one message on stderr) or 130 (Ctrl-C)."""
+"""The command-line interface. Exit status: 0, 2 (error, one message on stderr) or 130 (Ctrl-C)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ..machine_memory import check_address_space
 
 REFUSED = 2
 INTERRUPTED = 130
-# caused by the input or the machine; any other error is a bug
+# errors caused by the input or the machine; any other error is a bug
 USER_ERRORS = (ValueError, OSError, ImportError, MemoryError)
 
 
 def main() -> NoReturn:
-    """The command `rekmeans`."""
+    """Run the `rekmeans` command and exit."""
     if hasattr(sys.stdout, "reconfigure"):
         # column names may contain characters that the terminal cannot encode
         sys.stdout.reconfigure(errors="replace")
@@ -31,7 +31,8 @@ def status(arguments: Sequence[str]) -> int:
     try:
         if absent := [name for name in ("typer", "rich") if find_spec(name) is None]:
             raise ImportError(
-                f"the command line needs {' and '.join(absent)}: pip install 'rekmeans[cli]'."
+                f"the command line requires {' and '.join(absent)}. "
+                f"Install with: pip install 'rekmeans[cli]'."
             )
         check_address_space()
         from .commands import app
@@ -56,10 +57,10 @@ def status(arguments: Sequence[str]) -> int:
 
 
 def _report_interruption(arguments: Sequence[str]) -> int:
-    """Return the exit status after Ctrl-C; print how to continue from a checkpoint."""
+    """Return the exit status after Ctrl-C, and print how to resume from a checkpoint."""
     if any(argument.split("=")[0] == "--checkpoint" for argument in arguments):
         print(
-            "rekmeans: interrupted. Run the same command again to continue from the checkpoint.",
+            "rekmeans: interrupted. Run the same command again to resume from the checkpoint.",
             file=sys.stderr,
         )
     return INTERRUPTED
@@ -90,12 +91,12 @@ def _one_line(text: str) -> str:
 
 
 def _show_warnings_as_lines() -> None:
-    """Print warnings of the library as one line on stderr; ignore those meant for developers."""
+    """Print each library warning as one line on stderr. Ignore warnings meant for developers."""
     warnings.simplefilter("ignore")
     warnings.simplefilter("always", UserWarning)
     # columns have already been matched by name
     warnings.filterwarnings("ignore", "X (does not have|has) .*feature names")
-    # the output already has this note, phrased for the command line
+    # the output already contains this note, worded for the command line
     warnings.filterwarnings("ignore", ".*If these values are real, pass beyond=")
     warnings.showwarning = lambda message, *_: print(
         f"warning: {_one_line(str(message))}", file=sys.stderr

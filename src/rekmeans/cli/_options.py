@@ -20,33 +20,37 @@ TablePath = Annotated[
     Path,
     typer.Argument(
         metavar="TABLE",
-        help="csv, tsv, parquet, feather, npy, npz or libsvm file; parquet folder or pattern.",
+        help="A csv, tsv, parquet, feather, npy, npz or libsvm file, or a folder or pattern of "
+        "parquet files.",
     ),
 ]
 ModelPath = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="model.safetensors, as written by fit.")
+    Path, typer.Argument(metavar="MODEL", help="Model file written by a fit (model.safetensors).")
 ]
 Label = Annotated[
     str | None,
     typer.Option(
         metavar="COLUMN",
-        help="Column of known classes to compare with; not a feature. In npz, libsvm: y.",
+        help="Column of known classes, compared with the clusters and not used as a feature "
+        "(y in npz and libsvm files).",
     ),
 ]
 Drop = Annotated[
     list[str] | None,
-    typer.Option(metavar="COLUMN", help="A column to ignore; may be repeated."),
+    typer.Option(metavar="COLUMN", help="Column to ignore. Can be repeated."),
 ]
 Keep = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="COLUMN", help="Use this column although it looks like an id; may be repeated."
+        metavar="COLUMN", help="Column to use even if it looks like an id. Can be repeated."
     ),
 ]
 MaxColumns = Annotated[
     int,
     typer.Option(
-        min=1, metavar="NUMBER", help="Reject files with more columns (usually a wrong separator)."
+        min=1,
+        metavar="NUMBER",
+        help="Reject files with more columns than this (usually a wrong separator).",
     ),
 ]
 Threads = Annotated[
@@ -54,7 +58,7 @@ Threads = Annotated[
     typer.Option(
         min=1,
         rich_help_panel=RUN,
-        help="Number of threads; all by default. The result does not change.",
+        help="Number of threads (default: all). Does not affect the result.",
     ),
 ]
 Memory = Annotated[
@@ -62,7 +66,7 @@ Memory = Annotated[
     typer.Option(
         metavar="SIZE",
         rich_help_panel=RUN,
-        help="Read the table in blocks within this much memory, such as 2GB.",
+        help="Memory limit, such as 2GB. The table is read in blocks.",
     ),
 ]
 Csv = Annotated[
@@ -73,19 +77,21 @@ Csv = Annotated[
 ]
 Json = Annotated[
     bool,
-    typer.Option(
-        "--json", metavar=FLAG, rich_help_panel=RUN, help="Print one JSON object and nothing else."
-    ),
+    typer.Option("--json", metavar=FLAG, rich_help_panel=RUN, help="Print the result as JSON."),
 ]
 Quiet = Annotated[
     bool,
     typer.Option(
-        "--quiet", "-q", metavar=FLAG, rich_help_panel=RUN, help="No progress bar, no tables."
+        "--quiet",
+        "-q",
+        metavar=FLAG,
+        rich_help_panel=RUN,
+        help="Do not print the progress bar or tables.",
     ),
 ]
 Debug = Annotated[
     bool,
     typer.Option(
-        "--debug", metavar=FLAG, rich_help_panel=RUN, help="Show the traceback of an error."
+        "--debug", metavar=FLAG, rich_help_panel=RUN, help="Show the traceback of errors."
     ),
 ]

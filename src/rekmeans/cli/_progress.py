@@ -30,7 +30,7 @@ class Bar:
 
     @contextmanager
     def show_passes(self) -> Iterator[None]:
-        """Show the passes of fits in this context and the rows read, if stderr is a terminal."""
+        """Show the passes of fits and the rows read in this context, if stderr is a terminal."""
         if self.progress is None:
             yield
             return

@@ -12,8 +12,8 @@ from ..scales.left_out import how_to_keep
 from ..table.file_table import FileTable
 from .plugin import print_lines, print_table
 
-N_FEATURES = 2  # features shown per cluster; more do not fit on a line
-NEAR_MIDDLE = 0.01  # in scaled units; closer to the mean is neither high nor low
+N_FEATURES = 2  # features shown per cluster; more would not fit on a line
+NEAR_MIDDLE = 0.01  # in scaled units; smaller deviations are neither high nor low
 NOTHING = "\N{EN DASH}"
 
 
@@ -26,7 +26,10 @@ def print_clusters(model: Any, table: FileTable, result: dict[str, Any]) -> None
         for c, row in enumerate(share_rows(sizes))
     ]
     print_table(
-        title, ["cluster", "rows", "share", "stands out by"], rows, ["cluster", "rows", "share"]
+        title,
+        ["cluster", "rows", "share", "distinctive features"],
+        rows,
+        ["cluster", "rows", "share"],
     )
     if table.skipped:
         columns = name_list(
@@ -38,7 +41,8 @@ def print_clusters(model: Any, table: FileTable, result: dict[str, Any]) -> None
     print_lines(f"objective {result['objective']:.6g} after {result['passes']} passes")
     if "accuracy" in result:
         print_lines(
-            f"against the known classes: accuracy {result['accuracy']:.3f}, NMI {result['nmi']:.3f}"
+            f"agreement with known classes: accuracy {result['accuracy']:.3f}, "
+            f"NMI {result['nmi']:.3f}"
         )
 
 

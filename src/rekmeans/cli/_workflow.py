@@ -36,7 +36,7 @@ def load_clusterer(path: Path) -> Any:
     model = load(path)
     if not hasattr(model, "centroids_"):
         raise ValueError(
-            f"{path} holds a {type(model).__name__}, which has no clusters. Use a model "
+            f"{path} contains a {type(model).__name__}, which has no clusters. Use a model "
             f"written by rekmeans fit."
         )
     return model
@@ -79,7 +79,7 @@ def read_table(
 
 
 def _with_width_of_model(table: FileTable, path: Path, model: Any) -> FileTable:
-    """Return the table; raise an error if its number of columns differs from the model."""
+    """Return the table. Raise an error if its number of columns differs from the model."""
     n = len(table.names)
     # libsvm files do not store trailing empty columns
     if sparse.issparse(table.cells) and n < model.n_features_in_:
@@ -88,7 +88,7 @@ def _with_width_of_model(table: FileTable, path: Path, model: Any) -> FileTable:
     if n != model.n_features_in_:
         raise ValueError(
             f"{path.name} must have the {model.n_features_in_} columns of the model, got {n} "
-            f"({name_list(table.names)}). Drop others with --drop."
+            f"({name_list(table.names)}). Use --drop to ignore other columns."
         )
     return table
 
@@ -105,7 +105,7 @@ def summarize(model: Any, table: FileTable, title: str) -> dict[str, Any]:
 
 
 def write_report(path: Path, summary: dict[str, Any]) -> None:
-    """Write the report of a summary."""
+    """Write the HTML report of a summary."""
     from ..html_report.html import render_page
 
     path.write_text(render_page(summary), encoding="utf-8")
@@ -135,7 +135,7 @@ def table_stem(path: Path) -> str:
 
 
 def place_beside(table: Path, ending: str) -> Path:
-    """Return the path of an output next to a table or to its folder."""
+    """Return the path of an output next to a table or next to its folder."""
     whole = table
     while is_pattern(whole):
         whole = whole.parent
@@ -153,11 +153,11 @@ def labels_ending(csv: bool) -> str:
 
 def reject_other_endings(path: Path, *endings: str) -> None:
     if path.suffix not in endings:
-        raise ValueError(f"--out must end in {' or '.join(endings)}, got {path.name}.")
+        raise ValueError(f"--out must have the extension {' or '.join(endings)}, got {path.name}.")
 
 
 def reject_overwriting(paths: Iterable[Path], *sources: Path | None) -> None:
-    """Raise an error if an output would overwrite an input or become one in the next run."""
+    """Raise an error if an output would overwrite an input, or be an input of the next run."""
     given = [source for source in sources if source is not None]
     read = {
         _file_number(Path(file))
@@ -168,12 +168,12 @@ def reject_overwriting(paths: Iterable[Path], *sources: Path | None) -> None:
     for path in paths:
         if path.exists() and _file_number(path) in read:
             raise ValueError(
-                f"{path} is both read and written. Pass another --out, or rename the file."
+                f"{path} is both an input and an output. Pass another --out, or rename the file."
             )
         for source in given:
             if is_several_files(source) and would_read(source, path):
                 raise ValueError(
-                    f"{path} would become a part of the table {source}. Pass another --out."
+                    f"{path} would become part of the table {source}. Pass another --out."
                 )
 
 
@@ -190,11 +190,11 @@ def explain_memory(name: str, table: FileTable) -> Iterator[None]:
         yield
     except MemoryError as error:
         n, d = getattr(table.X, "shape", (0, len(table.names)))
-        reason = str(error).rstrip(".") or "no memory is left"
+        reason = str(error).rstrip(".") or "out of memory"
         raise MemoryError(
-            f"{name} ({n:,} rows, {d:,} columns) needs more memory than this machine has, "
-            f"{size_text(machine_memory())} ({reason}). Use fewer rows or columns (--drop), or "
-            f"read it in blocks (--memory 2GB)."
+            f"{name} ({n:,} rows, {d:,} columns) needs more memory than the "
+            f"{size_text(machine_memory())} of this machine ({reason}). Use fewer rows or columns "
+            f"(--drop), or read it in blocks (--memory 2GB)."
         ) from error
 
 

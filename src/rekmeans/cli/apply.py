@@ -33,7 +33,7 @@ def predict(
         typer.Option(
             metavar="FILE",
             rich_help_panel=RUN,
-            help="File for the labels. Default: NAME-labels.parquet beside TABLE.",
+            help="Output file, csv or parquet. Default: NAME-labels.parquet next to TABLE.",
         ),
     ] = None,
     drop: Drop = None,
@@ -45,10 +45,10 @@ def predict(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Label the rows of another table with a fitted model.
+    """Predict the cluster of each row of a table with a fitted model.
 
-    Columns are selected by name, in any order; others are ignored. In a table
-    without names they are selected by position.
+    Columns are matched by name, in any order, and other columns are ignored. In
+    tables without column names, they are matched by position.
     """
     # imported here to keep --help fast: NumPy and scikit-learn load slowly
     from ..io.selection import ColumnSelection
@@ -76,7 +76,7 @@ def report(
         typer.Option(
             metavar="FILE",
             rich_help_panel=RUN,
-            help="File for the report. Default: NAME-report.html beside TABLE.",
+            help="Output file. Default: NAME-report.html next to TABLE.",
         ),
     ] = None,
     label: Label = None,
@@ -87,7 +87,7 @@ def report(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Write the report of a fitted model for any table with its columns."""
+    """Write the report of a fitted model for a table with the same columns."""
     # imported here to keep --help fast: NumPy and scikit-learn load slowly
     from ..io.selection import ColumnSelection
     from .applying import report_table
@@ -99,15 +99,15 @@ def report(
 def export(
     model: ModelPath,
     onnx: Annotated[
-        bool, typer.Option("--onnx", metavar=FLAG, help="Write an ONNX graph beside MODEL.")
+        bool, typer.Option("--onnx", metavar=FLAG, help="Write an ONNX graph next to MODEL.")
     ] = False,
     as_json: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Write a fitted model in another format, beside it."""
+    """Export a fitted model to another format."""
     if not onnx:
-        raise ValueError("no export format is given. Pass --onnx.")
+        raise ValueError("no export format given. Pass --onnx.")
     # imported here to keep --help fast: NumPy and scikit-learn load slowly
     from .applying import export_onnx
 

@@ -60,9 +60,9 @@ class Race(NamedTuple):
 
 
 def first_fits(show_step: Callable[[str], None] = lambda what: None) -> Iterator[FirstFit]:
-    """Time fits with default parameters except k, including scaling, for each table size."""
+    """Time fits with default parameters (except k), including scaling, for each table size."""
     for n, d, k in FIRST_SIZES:
-        show_step(f"a first fit of {n:,} rows, {d} columns, {k} clusters")
+        show_step(f"first fit of {n:,} rows, {d} columns, {k} clusters")
         X, groups = make_blobs(n, d, centers=k, cluster_std=4.0, random_state=0)
         ours = RectifiedEulerKMeans(k, random_state=0)
         theirs = make_pipeline(StandardScaler(), KMeans(k, random_state=0))
@@ -74,7 +74,10 @@ def first_fits(show_step: Callable[[str], None] = lambda what: None) -> Iterator
 
 
 def races(show_step: Callable[[str], None] = lambda what: None) -> Iterator[Race]:
-    """Time fits of the same mapped rows for each table size. rekmeans times include the mapping."""
+    """Time fits of the same mapped rows for each table size.
+
+    Only the times of rekmeans include the mapping.
+    """
     for n, d, k in SIZES:
         show_step(f"{n:,} rows, {d} columns, {k} clusters")
         X = make_blobs(n, d, centers=k, cluster_std=4.0, random_state=0)[0].astype(np.float32)
@@ -90,7 +93,7 @@ def races(show_step: Callable[[str], None] = lambda what: None) -> Iterator[Race
 
 
 def race(ours: Any, X: Array, theirs: Any, F: Array) -> Race:
-    """Fit both in turn until the time budget is used up."""
+    """Fit both libraries in turn until the time budget is used up."""
     seconds = _alternate(ours, X, theirs, F, BUDGET / len(SIZES))
     same = float((ours.labels_ == theirs.labels_).mean())
     n, d = X.shape

@@ -31,7 +31,7 @@ class PluginGroup(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in self.commands:
-            # for an unknown name, all commands are loaded to suggest similar ones
+            # for an unknown name, load all commands to suggest similar ones
             self._add_plugins(entry_points(group=GROUP, name=cmd_name) or entry_points(group=GROUP))
         return super().get_command(ctx, cmd_name)
 
@@ -74,8 +74,7 @@ def _print_version(asked: bool) -> None:
 
 
 @app.callback(
-    epilog="Exit status: 0 done · 2 wrong usage or bad data, with an error message · 130 stopped "
-    "by Ctrl-C."
+    epilog="Exit status: 0 success · 2 error, with a message on stderr · 130 interrupted by Ctrl-C."
 )
 def rekmeans(
     version: Annotated[
@@ -89,17 +88,17 @@ def rekmeans(
         ),
     ] = False,
 ) -> None:
-    """Rectified Euler k-means: robust clustering of tables with errors and gaps.
+    """Rectified Euler k-means: robust clustering of tables with errors and missing values.
 
-    [bold]rekmeans fit --demo[/]                       try it without a file
-    [bold]rekmeans fit wine.csv -k 3[/]                cluster a table into three
-    [bold]rekmeans fit wine.csv -k 3 --label class[/]  score it by known classes
+    [bold]rekmeans fit --demo[/]                       try it on a built-in table
+    [bold]rekmeans fit wine.csv -k 3[/]                find three clusters in a table
+    [bold]rekmeans fit wine.csv -k 3 --label class[/]  compare with known classes
     [bold]rekmeans inspect wine.csv[/]                 show how each column is read
     [bold]rekmeans predict wine-rekmeans/model.safetensors new.csv[/]
 
-    A fit writes a folder beside the table, NAME-rekmeans: open its report.html.
-    Numeric columns are used, others are skipped with a note. Missing values and
-    gross errors may stay in the table.
+    A fit writes its outputs to the folder NAME-rekmeans next to the table. Open
+    report.html there first. Columns that are not numeric are skipped with a note.
+    The table may contain missing values and gross errors.
     """
 
 

@@ -33,7 +33,8 @@ def fit(
         Path | None,
         typer.Argument(
             metavar="TABLE",
-            help="csv, tsv, parquet, feather, npy, npz or libsvm file; parquet folder or pattern.",
+            help="A csv, tsv, parquet, feather, npy, npz or libsvm file, or a folder or pattern of "
+            "parquet files.",
         ),
     ] = None,
     clusters: Annotated[
@@ -42,22 +43,21 @@ def fit(
     alpha: Annotated[
         float,
         typer.Option(
-            rich_help_panel=METHOD, help="Half-turns of the circle per unit of a scaled feature."
+            rich_help_panel=METHOD, help="Half-turns on the circle per unit of a scaled feature."
         ),
     ] = 0.9,
     method: Annotated[
-        MethodName, typer.Option(rich_help_panel=METHOD, help="Rectified centroids or means.")
+        MethodName,
+        typer.Option(rich_help_panel=METHOD, help="Rectified centroids (rek) or means (eulerk)."),
     ] = "rek",
     scale: Annotated[
         ScaleName,
-        typer.Option(
-            rich_help_panel=METHOD, help="Method that determines the unit of each feature."
-        ),
+        typer.Option(rich_help_panel=METHOD, help="Scaling method."),
     ] = "robust",
     beyond: Annotated[
         BeyondName,
         typer.Option(
-            rich_help_panel=METHOD, help="Treatment of values far outside the range of a column."
+            rich_help_panel=METHOD, help="How to treat values far outside the range of a column."
         ),
     ] = "ignore",
     label: Label = None,
@@ -69,14 +69,15 @@ def fit(
         typer.Option(
             metavar="DIR",
             rich_help_panel=RUN,
-            help="Folder for the outputs. Default: NAME-rekmeans beside TABLE.",
+            help="Output folder. Default: NAME-rekmeans next to TABLE.",
         ),
     ] = None,
-    seed: Annotated[
-        int, typer.Option(rich_help_panel=METHOD, help="Seed of the random starts.")
-    ] = 0,
+    seed: Annotated[int, typer.Option(rich_help_panel=METHOD, help="Random seed.")] = 0,
     starts: Annotated[
-        int | None, typer.Option(rich_help_panel=METHOD, help="Number of starts; the best is kept.")
+        int | None,
+        typer.Option(
+            rich_help_panel=METHOD, help="Number of random starts. The best result is kept."
+        ),
     ] = None,
     threads: Threads = None,
     memory: Memory = None,
@@ -85,7 +86,7 @@ def fit(
         typer.Option(
             metavar="FILE",
             rich_help_panel=RUN,
-            help="File from which an interrupted fit continues.",
+            help="Checkpoint file, from which an interrupted fit resumes.",
         ),
     ] = None,
     cluster: Annotated[
@@ -93,13 +94,15 @@ def fit(
         typer.Option(
             metavar="ADDRESS",
             rich_help_panel=RUN,
-            help="Dask scheduler to compute on, tcp://HOST:PORT.",
+            help="Address of a Dask scheduler, tcp://HOST:PORT.",
         ),
     ] = None,
     demo: Annotated[
         bool,
         typer.Option(
-            "--demo", metavar=FLAG, help="Cluster 178 Italian wines; needs no table and no -k."
+            "--demo",
+            metavar=FLAG,
+            help="Cluster a built-in table of 178 wines. Needs no TABLE and no -k.",
         ),
     ] = False,
     no_report: Annotated[
@@ -108,7 +111,7 @@ def fit(
             "--no-report",
             metavar=FLAG,
             rich_help_panel=RUN,
-            help="Do not write report.html; saves about a second.",
+            help="Do not write report.html, which takes about a second.",
         ),
     ] = False,
     csv: Csv = False,
@@ -116,10 +119,10 @@ def fit(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Cluster a table; write labels, model, summary and report.
+    """Cluster a table and write labels, model, summary and report.
 
-    The folder gets labels.parquet, model.safetensors, report.html and
-    summary.json: all of them, or none.
+    The output files are labels.parquet, model.safetensors, report.html and
+    summary.json. Either all of them are written or none.
     """
     # imported here to keep --help fast: NumPy and scikit-learn load slowly
     from ..io.selection import ColumnSelection

@@ -125,7 +125,7 @@ def fit_table(
         bar.show_step("reading")
         source, rows = _read_input(table, selection, method.memory, cluster)
         model = method.make_model(rows)
-        bar.show_step("choosing starts")
+        bar.show_step("initializing")
         title = "wine" if table is None else table.name
         with _workflow.explain_memory(title, rows):
             with bar.show_passes():
@@ -149,9 +149,9 @@ def fit_table(
         _results.print_notes(rows)
         others = name_list([path.name for path in outputs.paths if path != outputs.report])
         if with_report:
-            plugin.print_lines(f"report: {outputs.report}", f"beside it: {others}")
+            plugin.print_lines(f"report: {outputs.report}", f"same folder: {others}")
         else:
-            plugin.print_lines(f"written to {outputs.model.parent}: {others}")
+            plugin.print_lines(f"wrote to {outputs.model.parent}: {others}")
 
 
 def _read_input(
@@ -186,12 +186,12 @@ def _reject_usage(
         table is not None or selection.label or selection.drop or selection.keep or cluster
     ):
         raise ValueError(
-            "--demo has its own table. Drop TABLE, --label, --drop, --keep and --cluster."
+            "--demo uses a built-in table. Remove TABLE, --label, --drop, --keep and --cluster."
         )
     if not demo and table is None:
-        raise ValueError("no TABLE is given. Pass a file, or try --demo.")
+        raise ValueError("no TABLE given. Pass a file, or try --demo.")
     if not demo and n_clusters is None:
-        raise ValueError("the number of clusters is missing. Pass it, for example -k 3.")
+        raise ValueError("the number of clusters is missing. Pass it with -k, for example -k 3.")
 
 
 def _outputs(table: Path | None, out: Path | None, csv: bool, with_report: bool) -> Outputs:

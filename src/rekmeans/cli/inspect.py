@@ -17,8 +17,9 @@ def inspect(
 ) -> None:
     """Show how each column of a table is read, and why.
 
-    Every column is listed with its kind, how its cells become numbers, the
-    reason, its missing cells and examples. Nothing is written.
+    The output lists the kind of each column, how its cells are converted to
+    numbers and why, the number of missing cells, and examples. No files are
+    written.
     """
     # imported here to keep --help fast: NumPy and scikit-learn load slowly
     from ..io.selection import ColumnSelection

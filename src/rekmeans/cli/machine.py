@@ -9,12 +9,12 @@ from ._options import Debug, Json, Quiet
 
 
 def engines(as_json: Json = False, debug: Debug = False) -> None:
-    """List the engines, and the requirements of those that are not available."""
+    """List the engines, and the requirements of engines that are not available."""
     descriptions = describe_engines()
     if as_json:
         plugin.print_json({"command": "engines", "engines": descriptions})
     else:
-        plugin.print_table("engines", ["engine", "here"], list(descriptions.items()))
+        plugin.print_table("engines", ["engine", "status"], list(descriptions.items()))
 
 
 def describe_engines() -> dict[str, str]:
@@ -24,7 +24,7 @@ def describe_engines() -> dict[str, str]:
 
     missing = {name: engine.missing() for name, engine in ENGINES.items()}
     return {
-        name: f"not available: it needs {missing[name]}"
+        name: f"not available: requires {missing[name]}"
         if missing[name]
         else f"available: {engine.describe()}"
         for name, engine in reversed(ENGINES.items())
@@ -32,11 +32,11 @@ def describe_engines() -> dict[str, str]:
 
 
 def bench(as_json: Json = False, quiet: Quiet = False, debug: Debug = False) -> None:
-    """Compare the speed with scikit-learn on this machine, in two minutes.
+    """Compare the speed with scikit-learn on this machine (takes two minutes).
 
     The first table compares fits with default parameters. The second compares
-    fits of the same mapped rows from the same start; the time of the mapping
-    counts for rekmeans only.
+    fits of the same mapped rows from the same initial centroids. Only the times
+    of rekmeans include the mapping.
     """
     from ._progress import progress_bar
     from .bench import first_fits, machine, races
@@ -61,12 +61,12 @@ def bench(as_json: Json = False, quiet: Quiet = False, debug: Debug = False) -> 
         "rekmeans' score",
     ]
     title = (
-        "A first fit: median seconds of StandardScaler + KMeans and of "
-        "RectifiedEulerKMeans, adjusted Rand index"
+        "Default parameters: median seconds of StandardScaler + KMeans and of "
+        "RectifiedEulerKMeans, and adjusted Rand index"
     )
     plugin.print_table(title, columns, [_first_fit_cells(first) for first in firsts], columns)
     columns = ["rows", "columns", "k", "passes", "sklearn", "rekmeans", "ratio", "same labels"]
-    title = "Euler k-means: median seconds of a fit, scikit-learn's KMeans and rekmeans"
+    title = "Euler k-means: median seconds per fit of scikit-learn's KMeans and of rekmeans"
     plugin.print_table(title, columns, [_race_cells(race) for race in results], columns)
     plugin.print_lines(machine())
 

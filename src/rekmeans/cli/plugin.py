@@ -1,6 +1,6 @@
 """Helpers for all commands, including those of other packages: output, options, dependencies.
 
-Other packages add a command by an entry point in the group `rekmeans.commands`. This module does
+Other packages add commands with entry points in the group `rekmeans.commands`. This module does
 not import NumPy, to keep --help fast.
 """
 
@@ -70,6 +70,9 @@ def print_json(result: dict[str, Any]) -> None:
 
 
 def reject_missing_libraries(*libraries: str) -> None:
-    """Raise an error before a long fit if a library needed for its outputs is missing."""
+    """Raise an error before a long fit if a library that its outputs require is missing."""
     if missing := [name for name in libraries if find_spec(name) is None]:
-        raise ImportError(f"this command needs {', '.join(missing)}: pip install 'rekmeans[cli]'.")
+        raise ImportError(
+            f"this command requires {', '.join(missing)}. "
+            f"Install with: pip install 'rekmeans[cli]'."
+        )

@@ -1,4 +1,4 @@
-"""Tables that are read in blocks or on a cluster, on the command line."""
+"""Tables that the command line reads in blocks or on a cluster."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ IN_MEMORY_ONLY = (".npz", ".libsvm", ".svmlight", ".svm")
 
 
 def is_streamed(table: Path | None, memory: str | None, cluster: str | None) -> bool:
-    """Return whether a table is read in blocks: on request, or if it has several files."""
+    """Return whether a table is read in blocks: on request, or if it consists of several files."""
     return table is not None and (
         memory is not None or cluster is not None or is_several_files(table)
     )
@@ -42,19 +42,19 @@ def reject_unstreamed(table: Path, selection: ColumnSelection, cluster: str | No
     """Raise an error for a table that cannot be read in blocks or on a cluster."""
     if selection.label:
         raise ValueError(
-            f"--label {selection.label} needs the table in memory. Drop --memory and --cluster, "
-            f"and pass one file."
+            f"--label {selection.label} requires a table in memory. Remove --memory and --cluster, "
+            f"and pass a single file."
         )
     if is_several_files(table):
         return
     if table.suffix in IN_MEMORY_ONLY:
         raise UnreadableFileError(
-            f"{table.name} cannot be read in blocks. Convert it to parquet or npy, or drop "
+            f"{table.name} cannot be read in blocks. Convert it to parquet or npy, or remove "
             f"--memory."
         )
     if cluster is not None and table.suffix not in (".parquet", ".pq"):
         raise ValueError(
-            f"--cluster needs parquet, {table.name} is {table.suffix[1:]}. Convert it, or drop "
+            f"--cluster requires parquet files, got {table.name}. Convert it to parquet, or remove "
             f"--cluster."
         )
 
@@ -77,7 +77,7 @@ def array_table(table: Path) -> FileTable:
 
     source = find_source(table, None)
     if source is None:
-        raise UnreadableFileError(f"{table.name} cannot be read in blocks. Drop --memory.")
+        raise UnreadableFileError(f"{table.name} cannot be read in blocks. Remove --memory.")
     return FileTable(source, NumberedNames(source.n_columns), has_names=False)
 
 
@@ -88,7 +88,7 @@ def use_cluster(address: str | None) -> Iterator[None]:
         yield
         return
     if find_spec("distributed") is None:
-        raise ImportError("--cluster needs Dask: pip install 'rekmeans[dask]'.")
+        raise ImportError("--cluster requires Dask. Install it with: pip install 'rekmeans[dask]'.")
     from distributed import Client
 
     try:
@@ -96,8 +96,8 @@ def use_cluster(address: str | None) -> Iterator[None]:
     except (OSError, ValueError) as error:
         reason = " ".join(str(error).split()).rstrip(".")
         raise ValueError(
-            f"no Dask scheduler answers at {address} ({reason}). Start one, or pass another "
-            f"address."
+            f"cannot connect to a Dask scheduler at {address} ({reason}). Start one, or pass "
+            f"another address."
         ) from error
     with client:
         yield
@@ -127,6 +127,6 @@ def describe_by_sample(model: Any, source: Any, columns: FileTable) -> FileTable
     table = read_input(model, source, fitting=False)
     sample = cast(MemoryTable, table.sample(DESCRIBED_ROWS, DESCRIBED_SEED))
     rows = sample.dense() if sample.weights is None else sample.repeat_rows().dense()
-    note = f"the report shows {len(rows):,} of {table.n_rows:,} rows, drawn at random."
+    note = f"the report shows a random sample of {len(rows):,} of {table.n_rows:,} rows."
     notes = [note] if len(rows) < table.n_rows else []
     return replace(columns, X=rows, notes=[*columns.notes, *notes])

@@ -1,1 +1,1 @@
-"""Save fitted estimators: model files that can be loaded, and ONNX graphs for other runtimes."""
+"""Save fitted estimators to model files, and export them to ONNX graphs for other runtimes."""

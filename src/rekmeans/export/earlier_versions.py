@@ -35,7 +35,7 @@ OF_CLUSTERERS = ("n_iter", "inertia", "engine")
 def upgrade(
     header: dict[str, Any], arrays: Mapping[str, Array]
 ) -> tuple[dict[str, Any], Mapping[str, Array]]:
-    """Convert the header and arrays to format version 3. The values are checked later."""
+    """Convert the header and arrays to format version 3. Values are checked later."""
     is_map = header["estimator"] == "EulerMap"
     if header["version"] == 1:
         header = {"answer_version": FIRST_ANSWER_VERSION, "engine": ""} | header
@@ -45,9 +45,7 @@ def upgrade(
     known = {*SHARED, *(() if is_map else OF_CLUSTERERS)}
     if header.keys() != known:
         other = sorted(header.keys() ^ known)[0]
-        raise ValueError(
-            f"{other:.40} is missing from the header or does not belong to its version"
-        )
+        raise ValueError(f"{other:.40} is missing from the header or unknown in its version")
     if not isinstance(header["parameters"], dict):
         raise ValueError("parameters must be a JSON object")
 

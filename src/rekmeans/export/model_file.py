@@ -88,20 +88,20 @@ def save(
 
     Means of RBF and Laplace kernels and precomputed kernels predict from the rows of the fit, so
     their files contain these rows, or the weight of each row in each centroid. After
-    `partial_fit`, the file contains the sums of the stream and up to 4096 of its rows. A warning
-    states the size of a file of 1 MB or more if such rows take most of it.
+    `partial_fit`, the file contains the sums of the stream and up to 4096 of its rows. If
+    such rows take up most of a file of 1 MB or more, a warning states its size.
 
     Parameters
     ----------
     model : estimator
         A fitted estimator of this package.
     path : str or path
-        The file to write. An existing file is replaced.
+        The path of the file. An existing file is replaced.
     labels : bool, default=True
-        Whether `labels_` (4 bytes for each row of the fit) and `memberships_` are stored.
+        Whether to store `labels_` (4 bytes for each row of the fit) and `memberships_`.
     stream : bool, default=True
-        Whether the sums and the rows of `partial_fit` are stored, so that the loaded model
-        continues the stream with bitwise equal results.
+        Whether to store the sums and the rows of `partial_fit`, so that the loaded model can
+        continue the stream with bitwise identical results.
 
     Examples
     --------
@@ -165,20 +165,20 @@ def _warn_of_rows(path: str | os.PathLike[str], size: int, arrays: Mapping[str, 
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Return the fitted estimator that :func:`save` wrote.
+    """Load a fitted estimator from a file written by :func:`save`.
 
-    Predictions, transformed rows and scores of the loaded model are bitwise equal, and it can
+    Predictions, transformed rows and scores of the loaded model are bitwise identical, and it can
     continue a stream of `partial_fit`. Nothing in the file is executed. A corrupt file, a
-    file from another program and a file in a newer format raise a ValueError. A path to anything
-    but a regular file also raises a ValueError, except for a folder (IsADirectoryError) and a
-    missing file (FileNotFoundError). The engine of the model does not need to be installed. A
-    model with another answer version is loaded with a warning that a new fit may give different
-    results. It keeps its `answer_version_`.
+    file from another program and a file in a newer format raise a ValueError. A missing file raises
+    a FileNotFoundError, a folder an IsADirectoryError, and any other path that is not a regular
+    file a ValueError. The engine of the model does not need to be installed. A model with another
+    answer version is loaded with a warning that a new fit may give different results. It keeps its
+    `answer_version_`.
 
     Parameters
     ----------
     path : str or path
-        The file.
+        The path of the file.
 
     Returns
     -------
@@ -211,7 +211,8 @@ def load(path: str | os.PathLike[str]) -> Any:
         model.answer_version_ = header["answer_version"]
         warnings.warn(
             f"The model was fitted with answer version {model.answer_version_}, but this rekmeans "
-            f"has version {ANSWER_VERSION}. A new fit of the same table may give other bits.",
+            f"has version {ANSWER_VERSION}. A new fit of the same table may give different "
+            f"results.",
             stacklevel=caller_stacklevel(),
         )
     return model
@@ -258,8 +259,8 @@ def parse_header(file: TensorFile) -> tuple[dict[str, Any], Mapping[str, Array]]
     version = header.get("version")
     if type(version) is not int or not 1 <= version <= VERSION:
         raise ValueError(
-            f"its format has version {version!r:.20}, but this rekmeans reads versions 1 to "
-            f"{VERSION}; update rekmeans"
+            f"its format version is {version!r:.20}, but this rekmeans reads versions 1 to "
+            f"{VERSION}; upgrade rekmeans"
         )
     _parameters.check_one_of("estimator", header.get("estimator"), ESTIMATORS)
     arrays: Mapping[str, Array] = file.arrays
@@ -286,5 +287,5 @@ def _reject_other_names(what: str, names: set[str], known: set[str]) -> None:
     if names != known:
         more, less = (", ".join(sorted(some)) or "none" for some in (names - known, known - names))
         raise ValueError(
-            f"{what} must be those of its version; unknown: {more:.80}; missing: {less:.80}"
+            f"{what} must match the format version; unknown: {more:.80}; missing: {less:.80}"
         )

@@ -28,7 +28,7 @@ def to_onnx(model: Any, path: str | os.PathLike[str]) -> None:
     model : EulerKMeans, RectifiedEulerKMeans or EulerMap
         A fitted estimator.
     path : str or path
-        The file to write. An existing file is replaced.
+        The path of the file. An existing file is replaced.
 
     Examples
     --------

@@ -154,7 +154,7 @@ def _add_nearest_end(g: GraphBuilder, low: Any, high: Any) -> str:
 
 
 def _ignore(g: GraphBuilder, scale: Scale) -> str:
-    """Replace values outside the intervals by NaN, or clip a row that has no other values."""
+    """Replace values outside the intervals with NaN, or clip a row that has no other values."""
     inside = ""
     for low, high in zip(scale.low.T, scale.high.T, strict=True):
         in_interval = g("And", g("GreaterOrEqual", "X", low), g("LessOrEqual", "X", high))

@@ -1,5 +1,5 @@
-"""Readers of files and data frames: record batches or arrays, with column names and types."""
+"""Read files and data frames as record batches or arrays, with column names and types."""
 
-# A fit of this many columns takes half a minute even for a few rows. The command line shows this
-# number in its help, so this module imports nothing.
+# Fitting this many columns takes half a minute even with few rows. The command-line help shows this
+# number, so this module must not import anything.
 MAX_COLUMNS = 100_000

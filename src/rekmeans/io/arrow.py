@@ -19,7 +19,7 @@ from .selection import ColumnSelection
 def column_numbers(column: pa.Array, dtype: DTypeLike) -> Array:
     """Return a column as numbers, with NaN for missing cells.
 
-    A column of integers or floats without missing cells is not copied.
+    Integer and float columns without missing cells are not copied.
     """
     if not column.null_count and (types.is_integer(column.type) or types.is_floating(column.type)):
         return np.asarray(column.to_numpy(zero_copy_only=False))
@@ -29,7 +29,7 @@ def column_numbers(column: pa.Array, dtype: DTypeLike) -> Array:
 
 
 def row_names(column: pa.ChunkedArray) -> Array:
-    """Return the row names. Integers stay integers even if some are missing."""
+    """Return the row names. Integers with missing values become strings, not floats."""
     has_gaps = types.is_integer(column.type) and column.null_count
     names: Array = (column.cast(pa.string()) if has_gaps else column).to_numpy()
     return names
@@ -49,12 +49,12 @@ def pandas_index(schema: pa.Schema) -> tuple[str, ...]:
     """Return the columns that store the pandas index."""
     stored = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
     columns = stored.get("index_columns", []) if isinstance(stored, dict) else []
-    # the column may have been removed since then
+    # the index column may have been removed later
     return tuple(name for name in columns if isinstance(name, str) and name in schema.names)
 
 
 class FeatherScan(Scan):
-    """A feather file."""
+    """The scan of a feather file."""
 
     def __init__(self, path: Path) -> None:
         with pa.memory_map(str(path)) as file:
@@ -84,7 +84,7 @@ def scan_feather(path: Path, selection: ColumnSelection) -> FeatherScan:
 
 
 class TableScan(Scan):
-    """An Arrow table in memory."""
+    """The scan of an Arrow table in memory."""
 
     def __init__(self, name: str, table: pa.Table) -> None:
         kinds = dict(zip(table.schema.names, table.schema.types, strict=True))
@@ -98,7 +98,7 @@ class TableScan(Scan):
 
 
 def write_parquet(path: Path, columns: dict[str, Array]) -> None:
-    """Write named columns as parquet; masked cells are null."""
+    """Write named columns to a parquet file, with null for masked cells."""
     arrays = {
         name: pa.array(np.ma.getdata(cells), mask=_mask(cells)) for name, cells in columns.items()
     }
@@ -106,7 +106,7 @@ def write_parquet(path: Path, columns: dict[str, Array]) -> None:
 
 
 def write_parquet_blocks(path: Path, blocks: Iterable[dict[str, Array]]) -> None:
-    """Write named columns as parquet, one block at a time."""
+    """Write named columns to a parquet file, one block at a time."""
     writer = None
     try:
         for columns in blocks:

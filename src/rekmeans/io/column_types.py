@@ -1,4 +1,4 @@
-"""Map Arrow types to the storage type of a column."""
+"""Map Arrow types to column storage types."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def classify_type(kind: pa.DataType) -> ColumnType:
     """Return the storage type for an Arrow type."""
     from ._pyarrow import pa, types
 
-    # exact in float32; with a column of any other type, all columns become float64
+    # exact in float32; if any column has another type, all columns become float64
     narrow = (pa.float32(), pa.float16(), pa.int16(), pa.int8(), pa.uint16(), pa.uint8())
     is_narrow = kind in (*narrow, pa.bool_())
     if types.is_integer(kind):

@@ -1,4 +1,4 @@
-"""Read csv and tsv files. The first lines determine the layout, the first block the types."""
+"""Read csv and tsv files. The first lines determine the layout, and the first block the types."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class CsvLayout:
 
     separator: str
     decimal: str
-    names: list[str] | None  # None: the first line is the header
+    names: list[str] | None  # None if the first line is the header
     has_quotes: bool
-    n_rows: int  # an estimate
+    n_rows: int  # estimated
     n_blank_lines: int = 0  # before the first non-blank line
 
 
 class CsvScan(Scan):
-    """A csv or tsv file with a known layout and the column types of its first block."""
+    """The scan of a csv or tsv file, given its layout and the column types of its first block."""
 
     is_typed = False
     is_slow = True
@@ -62,7 +62,7 @@ class CsvScan(Scan):
         )
         self.path = path
         self.layout = layout
-        self.raw_names = raw_names  # stripped column name to the name in the file
+        self.raw_names = raw_names  # stripped column names to names in the file
 
     @property
     def expected_rows(self) -> int:
@@ -92,7 +92,7 @@ class CsvScan(Scan):
             name = self._raw_column(int(place[1]))
             if kinds[name] == pa.string():
                 raise UnreadableFileError(
-                    f"{self.path.name} is not UTF-8 text (in column {name!r}). Save it as UTF-8."
+                    f"{self.path.name} is not valid UTF-8 (in column {name!r}). Save it as UTF-8."
                 ) from None
             raise LateTextError(name) from None
 
@@ -122,7 +122,7 @@ class CsvScan(Scan):
                 if n_begun > n_before:
                     return number
                 n_quotes += line.count(b'"')
-        raise IndexError(f"{self.path.name} has no row {row}.")
+        raise IndexError(f"row {row} is out of range for {self.path.name}")
 
     def _read_type(self, name: str, how: ReadAs) -> pa.DataType:
         """Return the Arrow type that a column is converted to."""
@@ -162,9 +162,9 @@ def scan_delimited(path: Path, selection: ColumnSelection) -> CsvScan:
 
 
 def _open_csv(path: Path, layout: CsvLayout, columns: dict[str, Any]) -> csv.CSVStreamingReader:
-    """Open a streaming reader of these columns, {raw name: type}.
+    """Open a streaming reader for `columns`, {raw name: type}.
 
-    An empty dict reads all columns, with inferred types; text is a dictionary then.
+    An empty dict selects all columns, with inferred types; text columns are dictionaries then.
     """
     convert = csv.ConvertOptions(
         null_values=NULLS,
@@ -176,7 +176,7 @@ def _open_csv(path: Path, layout: CsvLayout, columns: dict[str, Any]) -> csv.CSV
         auto_dict_max_cardinality=BLOCK_BYTES,
     )
     read = csv.ReadOptions(
-        # blocks are parsed sequentially anyway, and this way errors include line numbers
+        # blocks are parsed sequentially anyway, and errors then include row numbers
         use_threads=False,
         block_size=BLOCK_BYTES,
         column_names=layout.names,
@@ -191,17 +191,17 @@ def _open_csv(path: Path, layout: CsvLayout, columns: dict[str, Any]) -> csv.CSV
 
 
 def _raw_names(path: Path, schema: Any) -> dict[str, str]:
-    """Return a dict from stripped column names to the names as written in the file.
+    """Return a dict that maps stripped column names to the names in the file.
 
-    Empty columns without a name are dropped.
+    Unnamed columns without values are dropped.
     """
     names, kinds = schema.names, schema.types
     tidy = [name.strip() for name in names]
     nameless = [j for j, name in enumerate(tidy) if j and not name]
     if used := sum(not types.is_null(kinds[j]) for j in nameless):
         raise UnreadableFileError(
-            f"{path.name} has {count_of(used, 'column')} with values but without a name. Name "
-            f"{'it' if used == 1 else 'them'}, or remove the values."
+            f"{path.name} has {count_of(used, 'unnamed column')} with values. "
+            f"Name or delete {'it' if used == 1 else 'them'}."
         )
     kept = [j for j, name in enumerate(tidy) if name or not j]
     reject_repeated_names(path.name, [tidy[j] for j in kept])
@@ -215,7 +215,7 @@ def read_layout(
     """Infer the layout of a csv or tsv file from its first bytes."""
     with _open_bytes(path) as stream:
         start = stream.read(PEEK)
-        # lines may be long
+        # PEEK bytes may not contain three lines
         while start.count(b"\n") < 3 and len(start) < BLOCK_BYTES and (more := stream.read(PEEK)):
             start += more
         is_cut = bool(stream.read(1))
@@ -235,7 +235,7 @@ def read_layout(
     has_header = _has_header(path, rows)
     if has_header and len(lines) == 1:
         raise UnreadableFileError(
-            f"{path.name} has no rows: a table needs at least one row below its header."
+            f"{path.name} has a header but no rows. A table needs at least one row."
         )
     return CsvLayout(
         separator,
@@ -255,10 +255,10 @@ def _open_bytes(path: Path) -> Any:
 def _decode_lines(path: Path, start: bytes, is_cut: bool) -> list[str]:
     """Return the first lines of a text file."""
     if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise UnreadableFileError(f"{path.name} is UTF-16 text. Save it as UTF-8.")
+        raise UnreadableFileError(f"{path.name} is encoded as UTF-16. Save it as UTF-8.")
     if b"\0" in start:
         raise UnreadableFileError(
-            f"{path.name} is not text. A csv file is UTF-8 text: was it renamed?"
+            f"{path.name} is a binary file, not a text file. Check the file extension."
         )
     try:
         lines = (
@@ -268,8 +268,8 @@ def _decode_lines(path: Path, start: bytes, is_cut: bool) -> list[str]:
         )
     except UnicodeDecodeError as error:
         what = (
-            f"{path.name} is not UTF-8 text ({error.reason} at byte {error.start}). Save "
-            f"it as UTF-8."
+            f"{path.name} is not valid UTF-8 ({error.reason} at byte {error.start}). "
+            f"Save it as UTF-8."
         )
         raise UnreadableFileError(what) from None
     if not lines:
@@ -316,8 +316,10 @@ def _has_header(path: Path, rows: list[list[str]]) -> bool:
     ]
     names_count_up = counts_up[0] and (not first[0] or not counts_up[-1])
     has_header = ("text", "number") in zip(first, under, strict=True) or names_count_up
-    what = "header" if has_header else "a row"
-    warnings.warn(f"first line of {path.name} read as {what}: {name_list(rows[0])}", stacklevel=2)
+    what = "the header" if has_header else "data"
+    warnings.warn(
+        f"read the first line of {path.name} as {what}: {name_list(rows[0])}", stacklevel=2
+    )
     return has_header
 
 
@@ -347,7 +349,7 @@ def _is_number(text: str) -> bool:
 def _column_type(kind: pa.DataType) -> pa.DataType:
     """Return the type of a column, given the type inferred from its first block.
 
-    A column that is empty in the first block may still contain numbers later.
+    A column without values in the first block may contain numbers later.
     """
     if types.is_dictionary(kind):  # text
         return pa.string()

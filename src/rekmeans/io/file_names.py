@@ -10,9 +10,9 @@ from fnmatch import fnmatchcase
 from glob import glob
 from pathlib import Path
 
-GLOB = "*?["  # names with these characters are patterns unless such a file exists
+GLOB = "*?["  # a name with one of these is a pattern, unless the file exists
 OUTPUT = "-rekmeans"  # suffix of the output folders of the command line
-# prefixes of files that are not data, as in pyarrow, Spark and Dask
+# files with these prefixes are ignored, as in pyarrow, Spark and Dask
 HIDDEN = (".", "_")
 
 
@@ -51,7 +51,7 @@ def _is_hidden(path: Path) -> bool:
 
 
 def would_read(name: str | os.PathLike[str], path: Path) -> bool:
-    """Return whether a file at this path would be matched by a folder or a pattern."""
+    """Return whether a folder or pattern `name` would include a file at this path."""
     if not is_pattern(name):
         file = Path(os.path.realpath(path))
         place = Path(os.path.realpath(name))
@@ -93,16 +93,14 @@ def check_regular_file(path: str | os.PathLike[str]) -> None:
         mode = os.stat(path).st_mode
     except ValueError as error:
         raise ValueError(
-            f"{os.fspath(path)!r} is not a path ({error}). Pass the path of a file."
+            f"{os.fspath(path)!r} is not a valid path ({error}). Pass the path of a file."
         ) from None
     except FileNotFoundError:
         raise FileNotFoundError(f"{path} does not exist. Pass the path of a file.") from None
     except OSError as error:
         if error.errno != errno.ELOOP:
             raise
-        raise ValueError(
-            f"{path} is a symbolic link that leads back to itself. Pass the path of a file."
-        ) from None
+        raise ValueError(f"{path} is a circular symbolic link. Pass the path of a file.") from None
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(f"{path} is a folder. Pass the path of a file in it.")
     if not stat.S_ISREG(mode):

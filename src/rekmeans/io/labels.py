@@ -1,4 +1,4 @@
-"""Write the cluster labels to csv or parquet. Text that looks like a formula is escaped in csv."""
+"""Write cluster labels to csv or parquet. In csv, text that looks like a formula is escaped."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ PLAIN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def write_labels(path: Path, labels: Array, ids: Array | None) -> None:
-    """Write the name or number of each row and its cluster.
+    """Write the name or number and the cluster of each row.
 
-    The file extension selects parquet or csv. Masked labels are empty in csv and null in
-    parquet.
+    The file extension determines the format. Masked labels are empty in csv and null in parquet.
     """
     rows = np.arange(len(labels)) if ids is None else ids
     if path.suffix.lower() == ".parquet":
@@ -31,7 +30,7 @@ def write_labels(path: Path, labels: Array, ids: Array | None) -> None:
         return
     with path.open("w", newline="", encoding="utf-8") as file:
         names = [guard_cell(name) for name in rows.tolist()]
-        # Python does not quote carriage returns
+        # by default, Python does not quote carriage returns
         has_returns = any(isinstance(name, str) and "\r" in name for name in names)
         lines = csv.writer(
             file,
@@ -68,7 +67,7 @@ def _number_rows(blocks: Iterable[Array]) -> Iterator[tuple[Array, Array]]:
 
 
 def guard_cell(cell: Any) -> Any:
-    """Return a csv cell. Text that a spreadsheet would evaluate gets a leading apostrophe."""
+    """Return a csv cell, with a leading apostrophe if a spreadsheet would evaluate it."""
     is_formula = (
         isinstance(cell, str)
         and cell.startswith(FORMULA_MARKS)

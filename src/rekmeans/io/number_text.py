@@ -1,6 +1,6 @@
 """Parse numbers written as text: $1,234.50, 1 234,50 and (12 %) are 1234.5, 1234.5 and -12.
 
-Dates and phone numbers are not numbers.
+Dates and phone numbers are not parsed as numbers.
 
 """
 
@@ -17,16 +17,16 @@ NULLS = csv.ConvertOptions().null_values + MISSING
 IS_MISSING = compute.SetLookupOptions(pa.array(NULLS))
 BLANK = "[ \u00a0\u2009\u202f]"  # regular, no-break, thin and narrow no-break space
 CURRENCY = r"\p{Sc}"
-# one such cell may be a nine-digit number, but a column of them holds phone numbers
+# a single such cell may be a nine-digit number, but a column of them contains phone numbers
 PHONE = rf"^\d{{3}}(?:{BLANK}\d{{3}}){{2}}$"
 SIGNS = {"\u2212": "-", "\u2019": "'"}  # typographic minus and apostrophe to ASCII
 MARK_PATTERNS = {".": r"\.", ",": ","}
 MARK_NAMES = {".": "points", ",": "commas"}
 # other characters that are removed from numbers, with their patterns
 MARKS = {
-    "brackets for minus": r"\(",
+    "parentheses for minus": r"\(",
     "%": "%",
-    "thousands blanks": rf"\d{BLANK}\d",
+    "thousands spaces": rf"\d{BLANK}\d",
     "thousands apostrophes": "'",
 }
 # every number of every format has a match
@@ -35,7 +35,7 @@ NUMBER_HINT = r"[0-9]|(?i:nan|inf)"
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """A number format: the decimal mark and the thousands separator that goes with it."""
+    """A number format: the decimal mark and the matching thousands separator."""
 
     decimal: str
 
@@ -74,9 +74,9 @@ class NumberFormat:
 
     @property
     def _pattern(self) -> str:
-        """The pattern: a sign, digits and a unit.
+        """The regular expression for a sign, digits and a unit.
 
-        The sign may follow the currency. Brackets around digits and a unit mean minus.
+        The sign may follow the currency. Parentheses around digits and a unit mean minus.
         """
         mark, group = MARK_PATTERNS[self.decimal], MARK_PATTERNS[self.group]
         fraction = rf"(?:{mark}\d*)?"
@@ -94,7 +94,7 @@ NUMBER_FORMATS = {mark: NumberFormat(mark) for mark in MARK_PATTERNS}
 
 
 def tidy_cells(column: Any) -> Any:
-    """Strip surrounding spaces and replace strings that mean missing by null.
+    """Strip surrounding spaces and replace missing-value strings such as "?" with null.
 
     Typographic signs are replaced by their ASCII equivalents.
     """
@@ -111,19 +111,19 @@ def may_have_numbers(texts: Any) -> bool:
 
 
 def are_plain_numbers(texts: Any, decimal: str) -> bool:
-    """Return whether a csv reader with this decimal mark reads every cell as a number."""
+    """Return whether a csv reader with this decimal mark parses every cell as a number."""
     return bool(compute.all(plain_numbers(texts, decimal)).as_py())
 
 
 def plain_numbers(texts: Any, decimal: str) -> Any:
-    """Return a mask of the strings that are numbers with this decimal mark and no other marks."""
+    """Return a mask of the strings that are numbers with this decimal mark and no other symbols."""
     mark = MARK_PATTERNS[decimal]
     digits = rf"(?:\d+{mark}?\d*|{mark}\d+)(?:[eE][-+]?\d+)?"
     return compute.match_substring_regex(texts, rf"^[-+]?(?:{digits}|(?i:nan|inf|infinity))$")
 
 
 def as_text(column: Any) -> Any:
-    """Convert binary or string cells to strings. Invalid UTF-8 becomes replacement characters."""
+    """Convert binary or string cells to strings. Replace invalid UTF-8 with U+FFFD."""
     try:
         return column.cast(pa.string())
     except pa.ArrowInvalid:
@@ -133,7 +133,7 @@ def as_text(column: Any) -> Any:
 
 
 def find_late_text(batches: Iterable[Any], names: Sequence[str], decimal: str) -> set[str]:
-    """Return the columns, read as text, that the csv reader cannot parse as numbers."""
+    """Return the columns of these text batches that the csv reader cannot parse as numbers."""
     late: set[str] = set()
     for batch in batches:
         for name in names:

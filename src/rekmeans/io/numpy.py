@@ -20,7 +20,7 @@ from ..machine_memory import size_text
 from .scan import ArrayScan
 from .selection import ColumnSelection, UnreadableFileError, reject_oversize
 
-# the arrays of an npz file
+# names of the arrays in an npz file
 TABLE = "X"
 CLASSES = "y"
 HEADER_READERS = {
@@ -36,7 +36,7 @@ BAD_HEADER = (
     RecursionError,
     MemoryError,
 )
-COMPRESSION_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # of NumPy
+COMPRESSION_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the methods that NumPy writes
 MAX_COMPRESSION = 1032  # limit of deflate; a higher ratio means a corrupt file
 
 
@@ -67,8 +67,8 @@ def scan_npz(path: Path, selection: ColumnSelection) -> ArrayScan:
         name = TABLE if len(members) != 1 else next(iter(members))
         if name not in members:
             raise UnreadableFileError(
-                f"{path.name} needs an array X, it has {name_list(archive.namelist())}. "
-                f"Save X=table."
+                f"{path.name} must contain an array named X, got {name_list(archive.namelist())}. "
+                f"Save it with np.savez(path, X=X)."
             )
         table = _member_header(path, archive, members[name])
         _reject_other_tables(path, table, selection)
@@ -91,28 +91,28 @@ def _member_header(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo
         member.compress_size + 1
     ):
         raise UnreadableFileError(
-            f"{path.name} is damaged, or not written by NumPy. Save the arrays again."
+            f"{path.name} is damaged or was not written by NumPy. Save it again with np.savez."
         )
     with archive.open(member) as file:
         return _array_header(path, file, member.file_size)
 
 
 def _array_header(path: Path, file: IO[bytes], size: int) -> ArrayHeader:
-    """Read the header of an array that starts here and fills all `size` bytes."""
+    """Read the header of an array file of `size` bytes."""
     try:
         read_header = HEADER_READERS[np.lib.format.read_magic(file)]
         shape, _, dtype = read_header(file)
     except KeyError:  # newer format versions are for structured arrays
         raise UnreadableFileError(
-            f"{path.name} must hold plain numbers, got a newer or damaged format. "
-            f"Save it with np.save."
+            f"{path.name} is damaged or has an unsupported version of the npy format. "
+            f"Save an array of numbers with np.save."
         ) from None
     except BAD_HEADER:
-        what = f"{path.name} is damaged: its header is not readable. Save it again."
+        what = f"{path.name} is damaged: its header cannot be parsed. Save it again."
         raise UnreadableFileError(what) from None
     if any(side < 0 for side in shape):
         raise UnreadableFileError(
-            f"{path.name} is damaged: its header has shape {shape}. Save it again."
+            f"{path.name} is damaged: its header contains the shape {shape}. Save it again."
         )
     return ArrayHeader(shape, dtype, max(0, size - file.tell()))
 
@@ -121,12 +121,13 @@ def _reject_other_tables(path: Path, array: ArrayHeader, selection: ColumnSelect
     shape, dtype = array.shape, array.dtype
     if dtype.hasobject:
         raise UnreadableFileError(
-            f"{path.name} contains Python objects, which cannot be read. Save an array of numbers."
+            f"{path.name} contains Python objects, which are not supported. "
+            f"Save an array of numbers."
         )
     if len(shape) != 2 or dtype.kind not in "fiub":
-        what = f"{shape} of {dtype}"
+        what = f"shape {shape} and dtype {dtype}"
         raise UnreadableFileError(
-            f"{path.name} must hold a 2-D array of numbers, got shape {what:.120}."
+            f"{path.name} must contain a 2-D array of numbers, got {what:.120}."
         )
     if not all(shape):
         what = "columns" if shape[0] else "rows"
@@ -139,12 +140,13 @@ def _reject_other_tables(path: Path, array: ArrayHeader, selection: ColumnSelect
 def _reject_other_classes(path: Path, table: ArrayHeader, y: ArrayHeader) -> None:
     if y.dtype.hasobject:
         raise UnreadableFileError(
-            f"{path.name} contains Python objects in y, which cannot be read. Save numbers or text."
+            f"{path.name} contains Python objects in y, which are not supported. Save numbers or "
+            f"strings."
         )
     if y.shape != table.shape[:1]:
         what = f"{table.shape} and {y.shape}"
         raise UnreadableFileError(
-            f"{path.name} must hold one y for each row of X, got shapes {what:.120}."
+            f"{path.name} must have one label in y for each row of X, got shapes {what:.120}."
         )
     _reject_cut(path, y)
 
@@ -152,9 +154,9 @@ def _reject_other_classes(path: Path, table: ArrayHeader, y: ArrayHeader) -> Non
 def _reject_cut(path: Path, array: ArrayHeader) -> None:
     needed = math.prod(array.shape) * array.dtype.itemsize
     if needed > array.n_bytes:
-        what = f"{size_text(needed)} of values, the file has {size_text(array.n_bytes)}"
+        what = f"{size_text(needed)} of data, but the file has {size_text(array.n_bytes)}"
         raise UnreadableFileError(
-            f"{path.name} is cut short: its header requires {what}. Save it again."
+            f"{path.name} is truncated: its header requires {what}. Save it again."
         )
 
 
@@ -162,7 +164,7 @@ def _reject_other_magic(path: Path, magic: bytes) -> None:
     with path.open("rb") as file:
         if file.read(len(magic)) != magic:
             raise UnreadableFileError(
-                f"{path.name} is not a NumPy {path.suffix[1:]} file. Was it renamed?"
+                f"{path.name} is not a NumPy {path.suffix[1:]} file. Check the file extension."
             )
 
 
@@ -176,16 +178,16 @@ def float_type(dtype: Any) -> Any:
 
 
 def scan_libsvm(path: Path, selection: ColumnSelection) -> ArrayScan:
-    """Scan a libsvm file. Its labels are the known classes."""
+    """Scan a libsvm file, with its labels as the known classes."""
     try:
         X, y = load_svmlight_file(str(path), zero_based=True)
     except OverflowError:
-        what = f"{path.name} has a column number that does not fit into 32 bits. Is it damaged?"
+        what = f"{path.name} has a column index above the 32-bit limit. The file may be damaged."
         raise UnreadableFileError(what) from None
     if from_0 := 0 in X.indices:
         warnings.warn(
-            f"{path.name} counts its columns from 0. A file without a column 0 is read as counting "
-            f"from 1, which would shift its columns by one. Count the columns from 1.",
+            f"{path.name} has zero-based column indices. A similar file without column 0 would "
+            f"be read as one-based, which shifts its columns by one. Use one-based indices.",
             stacklevel=2,
         )
     d = X.shape[1] - (not from_0)

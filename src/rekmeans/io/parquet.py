@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from dask.dataframe import DataFrame as DaskFrame
     from pandas import DataFrame
 
-BATCHES_AHEAD = 2  # decoded ahead of time; more would only use memory
+BATCHES_AHEAD = 2  # batches decoded in advance; more would only use memory
 # merge row groups up to this many cells; reopening the file for each group is slower
 MAX_CELLS_TOGETHER = 1 << 20
 PAGE_BUFFER = 1 << 16  # bytes read at a time for each column
 MESSAGE_LETTERS = 120  # maximum length of a quoted pyarrow error message
-PARTITION_BYTES = 1 << 27  # size of the row groups in one partition
+PARTITION_BYTES = 1 << 27  # total size of the row groups in a partition
 DEFAULT_BATCH_ROWS = 1 << 16
 
 
@@ -45,7 +45,7 @@ def open_dataset(
     files = table_files(name)
     if not files:
         raise FileNotFoundError(
-            f"{name} matches no file. Pass a parquet file, a folder of them, or a pattern."
+            f"No files match {name}. Pass a parquet file, or a folder or pattern of parquet files."
         )
     for file in files:
         check_regular_file(file)
@@ -83,9 +83,10 @@ def _not_parquet(name: str, file: str, error: Exception) -> UnreadableFileError:
         if has_parquet and Path(name).is_dir()
         else " Convert it to parquet."
     )
-    which = f": {file}" if is_several_files(name) else ""
+    which = f", got {file}" if is_several_files(name) else ""
     return UnreadableFileError(
-        f"{name} must be a parquet file, a folder of them or a pattern{which} ({reason}).{fix}"
+        f"{name} must be a parquet file, or a folder or pattern of parquet files{which} "
+        f"({reason}).{fix}"
     )
 
 
@@ -105,16 +106,15 @@ def _common_schema(schemas: Mapping[str, pa.Schema], compared: Collection[str]) 
             absent = next(file for file in schemas if file not in of_files)
             present = next(iter(of_files))
             raise UnreadableFileError(
-                f"X must have the same columns in every file, {name!r} is in {present} and not in "
-                f"{absent}: "
-                f"write it there too, or drop it from all."
+                f"X must have the same columns in every file, but {name!r} is in {present} and "
+                f"not in {absent}. Add it to every file, or drop it."
             )
     return pa.schema(common)
 
 
 def _common_type(name: str, of_files: Mapping[str, pa.DataType]) -> pa.DataType:
     """Return a type that can represent the values of a column in all files."""
-    found: dict[pa.DataType, str] = {}  # each type with the first file that uses it
+    found: dict[pa.DataType, str] = {}  # type to the first file that uses it
     for file, kind in of_files.items():
         found.setdefault(kind, file)
     kinds = [kind for kind in found if not types.is_null(kind)]
@@ -122,9 +122,9 @@ def _common_type(name: str, of_files: Mapping[str, pa.DataType]) -> pa.DataType:
     others = [kind for kind in kinds if not is_number_type(kind)]
     if numbers and others:
         raise UnreadableFileError(
-            f"X must have the same columns in every file, {name!r} is {numbers[0]} in "
-            f"{found[numbers[0]]} and "
-            f"{others[0]} in {found[others[0]]}: write it as numbers, or drop it."
+            f"X must have the same columns in every file, but {name!r} is {numbers[0]} in "
+            f"{found[numbers[0]]} and {others[0]} in {found[others[0]]}. Convert it to numbers, or "
+            f"drop it."
         )
     return others[0] if others else _common_number_type(numbers or [pa.null()])
 
@@ -189,7 +189,7 @@ def _can_cast(stored: pa.DataType | None, kind: pa.DataType) -> bool:
 
 
 class DatasetScan(Scan):
-    """A pyarrow dataset, either built from files or passed by the user."""
+    """The scan of a pyarrow dataset, either built from files or passed by the user."""
 
     def __init__(
         self, name: str, data: dataset.Dataset, *, has_own_schema: bool, index: tuple[str, ...] = ()
@@ -297,8 +297,8 @@ def scan_dataset(data: dataset.Dataset) -> DatasetScan:
     if not isinstance(data, dataset.Dataset):
         kind = type(data).__name__
         raise TypeError(
-            f"X must be a pyarrow dataset, or the path of one; got a {kind}: pass what it was "
-            f"made of."
+            f"X must be a pyarrow dataset or its path, got a {kind}. Pass the dataset that it "
+            f"was created from."
         )
     return DatasetScan("X", data, has_own_schema=True)
 
@@ -319,9 +319,9 @@ def partitioned_frame(
 ) -> DaskFrame:
     """Return these columns of a dataset as a Dask DataFrame.
 
-    Integers in `keep` become floats, so that they are not treated as ids. Each partition has row
-    groups of one file. Rows keep the order of the dataset, which Dask's own parquet reader does not
-    guarantee.
+    Integers in `keep` become floats, so that they are not treated as ids. Each partition contains
+    row groups of one file. Rows keep the order of the dataset, which Dask's own parquet reader does
+    not guarantee.
     """
     from dask import dataframe
 
@@ -332,7 +332,9 @@ def partitioned_frame(
     )
     pieces = [piece for fragment in data.get_fragments() for piece in _pieces_of_file(fragment)]
     if not pieces:
-        raise ValueError("X has 0 sample(s) while a minimum of 1 is required: pass a row.")
+        raise ValueError(
+            "X has 0 sample(s) while a minimum of 1 is required. Pass at least one row."
+        )
     meta = schema.empty_table().to_pandas()
     return dataframe.from_map(  # type: ignore[no-untyped-call]
         _read_row_groups, pieces, schema=schema, meta=meta, enforce_metadata=False

@@ -1,4 +1,4 @@
-"""Scans: tables that can be read repeatedly, as Arrow record batches of selected columns.
+"""Scans: tables that can be read repeatedly as Arrow record batches of selected columns.
 
 To add a file format, write a function that returns the scan of a path and a selection, and add it
 to READERS.
@@ -57,11 +57,12 @@ MAX_REASON_LETTERS = 200  # maximum length of a quoted library error message
 
 
 class LateTextError(ValueError):
-    """Raised if the column `name` starts with numbers but contains text further down."""
+    """Raised if a column starts with numbers but contains text further down."""
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"column {name!r} begins as numbers and continues as text. Write it as numbers."
+            f"column {name!r} starts with numbers but contains text further down. Convert the text "
+            f"to numbers, or drop the column."
         )
         self.name = name
 
@@ -93,9 +94,9 @@ class Scan:
         index: tuple[str, ...] = (),
         decimal: str = ".",
     ) -> None:
-        self.name = name  # in messages
+        self.name = name  # used in messages
         self.types = dict(types)
-        self.n_rows = n_rows  # None: unknown until the table is read
+        self.n_rows = n_rows  # None if unknown until the table is read
         self.has_names = has_names
         self.index = index  # columns that contain row names
         self.decimal = decimal  # for columns without a decimal mark
@@ -126,7 +127,7 @@ class Scan:
 
     def row_place(self, row: int) -> str:
         """Return the line number or the row number for an error message."""
-        return f"row {row} (counted from 0)"
+        return f"row {row} (counting from 0)"
 
 
 @dataclass(frozen=True)
@@ -140,14 +141,14 @@ class ArrayScan:
 
 def known_endings() -> str:
     """Return the supported file extensions for an error message."""
-    return f"{', '.join(READERS)}, or a compressed .csv or .tsv in {', '.join(COMPRESSIONS)}"
+    return f"{', '.join(READERS)} (.csv and .tsv also with {', '.join(COMPRESSIONS)})"
 
 
 def open_scan(
     place: str | os.PathLike[str],
     selection: ColumnSelection = ColumnSelection(),  # noqa: B008 - frozen
 ) -> Scan | ArrayScan:
-    """Open a table: one file, with the format given by its extension, or several parquet files."""
+    """Open a single file, whose extension determines the format, or several parquet files."""
     path = Path(place)
     if is_several_files(place):
         return _reader(PARQUET)(path, selection)
@@ -168,14 +169,14 @@ def _reader(place: tuple[str, str]) -> Callable[[Path, ColumnSelection], Scan | 
 
 @contextmanager
 def explain_damage(path: Path, ending: str) -> Iterator[None]:
-    """Replace a library error by one that names the file."""
+    """Replace a library error with an error that names the file."""
     try:
         yield
     except (UnreadableFileError, LateTextError, FileNotFoundError, ImportError):
         raise
     except PermissionError:
         raise UnreadableFileError(
-            f"{path} may not be read. Ask its owner for permission."
+            f"No permission to read {path}. Check the file permissions."
         ) from None
     except MemoryError as error:
         raise UnreadableFileError(_memory_message(path, error)) from error
@@ -196,7 +197,7 @@ def reject_repeated_names(name: str, names: list[str]) -> None:
     """Raise an error for duplicate column names."""
     if twice := sorted(column for column, count in Counter(names).items() if count > 1):
         raise UnreadableFileError(
-            f"{name} must have unique column names, got {quoted_list(twice)} twice. Rename one."
+            f"{name} must have unique column names. Rename the duplicates of {quoted_list(twice)}."
         )
 
 
@@ -210,22 +211,23 @@ def _known_ending(path: Path) -> str:
             if path.exists()
             else "does not exist"
         )
-        raise UnreadableFileError(f"{path} {what}. Pass a file that ends in {known_endings()}.")
+        raise UnreadableFileError(
+            f"{path} {what}. Pass a file with one of these extensions: {known_endings()}."
+        )
     ending = file_ending(path)
     is_compressed = path.suffix.lower() in COMPRESSIONS
     if ending not in READERS or (is_compressed and READERS[ending] != DELIMITED):
         raise UnreadableFileError(
-            f"{path.name} has an unknown ending. Pass a file that ends in {known_endings()}."
+            f"{path.name} has an unsupported file extension. Supported extensions: "
+            f"{known_endings()}."
         )
     return ending
 
 
 def _memory_message(path: Path, error: MemoryError) -> str:
     """Return the error message for a file that does not fit into memory."""
-    reason = _reason(error).rstrip(".") or "no memory is left"
-    sizes = (
-        f"the file has {size_text(path.stat().st_size)}, this machine {size_text(machine_memory())}"
-    )
+    reason = _reason(error).rstrip(".") or "out of memory"
+    sizes = f"file size {size_text(path.stat().st_size)}, memory {size_text(machine_memory())}"
     return (
         f"{path.name} does not fit into memory ({reason}; {sizes}). Use fewer rows or columns, or "
         f"pass a memory limit (--memory 2GB)."

@@ -18,14 +18,14 @@ READ_IN_BLOCKS = (
 
 
 class UnreadableFileError(ValueError):
-    """Raised if a file cannot be read as a table. The message names the file and the fix."""
+    """Raised if a file cannot be read as a table."""
 
 
 @dataclass(frozen=True)
 class NumberedNames(Sequence[str]):
     """The generated names x0, x1, ... of unnamed columns, as a lazy sequence."""
 
-    number: int  # of columns
+    number: int  # number of columns
 
     def __len__(self) -> int:
         return self.number
@@ -48,7 +48,7 @@ class NumberedNames(Sequence[str]):
         """Return the index of the column with this name."""
         position = self._position(name)
         if position is None or position not in range(self.number)[start:stop]:
-            raise ValueError(f"{name!r} is not a column")
+            raise ValueError(f"{name!r} is not a column name")
         return position
 
     def _position(self, name: object) -> int | None:
@@ -70,16 +70,17 @@ class ColumnSelection:
     drop: tuple[str, ...] = ()
     only: tuple[str, ...] | None = None  # the columns of a model, in its order
     max_columns: int = MAX_COLUMNS
-    keep: tuple[str, ...] = ()  # columns to keep even if they look like ids
-    is_of_model: bool = False  # a fitted model defines the features, even ids
+    keep: tuple[str, ...] = ()  # columns that are features even if they look like ids
+    is_of_model: bool = False  # whether a fitted model determines the features, even ids
     weight: str | None = None  # the weight column
 
     def reject_many_columns(self, name: str, count: int) -> None:
         """Raise an error for too many columns before allocating anything per column."""
         if count > self.max_columns:
             raise UnreadableFileError(
-                f"{name} has {count:,} columns, at most {self.max_columns:,} are allowed. Is it "
-                f"damaged, or is the separator wrong? If not, pass --max-columns {count}."
+                f"{name} has {count:,} columns, but at most {self.max_columns:,} are allowed. "
+                f"Check the file and its separator. If the file is correct, pass --max-columns "
+                f"{count}."
             )
 
     def reject_missing_columns(
@@ -96,11 +97,11 @@ class ColumnSelection:
         if missing := [name for name in selected if name not in known and name not in others]:
             columns = ", ".join([name_list(names), *others])
             raise UnreadableFileError(
-                f"{name} has no column {name_list(missing)}: its columns are {columns}."
+                f"{name} has no column {name_list(missing)}. Available columns: {columns}."
             )
 
     def by_position(self, names: Sequence[str]) -> Self:
-        """Return the selection for a table without column names, by position."""
+        """Return a selection that matches columns by position, for a table without column names."""
         return (
             replace(self, only=tuple(names)) if self.only and len(self.only) == len(names) else self
         )
@@ -115,6 +116,6 @@ def reject_bytes(name: str, size: int, shape: str, fix: str = READ_IN_BLOCKS) ->
     """Raise an error if a table needs more memory than the machine has."""
     if size > (most := machine_memory()):
         raise UnreadableFileError(
-            f"{name} would take {size_text(size)} of memory ({shape}), this machine has "
+            f"{name} would need {size_text(size)} of memory ({shape}), but this machine has "
             f"{size_text(most)}. {fix}"
         )

@@ -1,4 +1,4 @@
-"""Convert any common table, in memory or out of core, to numeric rows with weights.
+"""Convert tables of any common type, in memory or out of core, to numeric rows with weights.
 
 All input validation is in this package.
 """

@@ -20,7 +20,7 @@ from .source_parts import RawBlock, SourcePart
 from .validation import number_rows
 
 PLAIN_KINDS = "fiub"  # supported dtype kinds of arrays on disk
-# keep the pages of a memmap mapped if they take at most 1/PAGES_SHARE of the machine's memory
+# pages of a memmap stay mapped if they take at most 1/PAGES_SHARE of the machine's memory
 PAGES_SHARE = 2
 BLOCKS_AT_ONCE = 4  # blocks of a memmap that one thread reads
 BLOCKS_OF_PART = 8  # blocks of a .npy file that one thread reads into the same array
@@ -106,7 +106,7 @@ class ArrayBlocks:
             self._advise(rows, "MADV_DONTNEED")
 
     def _advise(self, rows: slice, advice: str) -> None:
-        """Advise the system about the pages of some rows of a memmap without changes in memory."""
+        """Call madvise for some rows of a memmap, unless it may have been modified in memory."""
         array = self.array
         if not isinstance(array, np.memmap) or array.mode == "c" or not array.flags.c_contiguous:
             return
@@ -121,7 +121,7 @@ class ArrayBlocks:
 
 @dataclass(frozen=True)
 class NpyBlocks:
-    """Rows of a .npy file that is read, not mapped, so that only one block is in memory."""
+    """Rows of a .npy file that is read instead of mapped, so that only one block is in memory."""
 
     path: Path
     array: ArrayBlocks  # the mapped file, used to read single rows
@@ -143,7 +143,8 @@ class NpyBlocks:
             ) from error
         if not isinstance(array, np.memmap):
             raise ValueError(
-                f"{path} must be a .npy file of one array, but has several. Save each with np.save."
+                f"{path} must contain a single array, not several. Save each array to its own "
+                f".npy file."
             )
         is_by_rows = array.ndim == 2 and array.flags.c_contiguous
         rows = ArrayBlocks(array)
@@ -161,7 +162,7 @@ class NpyBlocks:
         return self.array.first_row()
 
     def blocks(self, size: int) -> Iterator[RawBlock]:
-        for at in range(0, self.n_rows, size):  # a new array, because the previous one is in use
+        for at in range(0, self.n_rows, size):  # a new buffer, because the previous one is in use
             yield from self._read(slice(at, at + size), size)
 
     def parts(self, size: int) -> list[SourcePart]:
@@ -183,8 +184,8 @@ class NpyBlocks:
                 block = cells[: min(size, stop - at)]
                 if not _fill(file, memoryview(block.view(np.uint8).data).cast("B")):
                     raise ValueError(
-                        f"{self.path.name} became shorter while it was read. Write it again and "
-                        f"repeat the fit."
+                        f"{self.path.name} was truncated while it was being read. Restore it and "
+                        f"try again."
                     )
                 yield RawBlock(number_rows(block), None)
 

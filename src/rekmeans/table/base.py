@@ -1,6 +1,6 @@
 """The Table protocol and column summaries.
 
-Scales, kernel widths and starts use only this protocol, regardless of how rows are stored.
+Scales, kernel widths and initialization use only this protocol, however the rows are stored.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..threads import lazy_property
 from .schema import TableSchema
 
 EXACT_ROWS = 100_000  # quantiles and counts are exact up to this number of rows
-# sample size for larger tables: the error of quartiles is 0.5 % of the interquartile range
+# sample size for larger tables: the error of quartiles is 0.5% of the interquartile range
 SUMMARY_ROWS = 1 << 16
 
 # cells that one thread summarizes at a time; a few copies fit in the cache
@@ -30,7 +30,7 @@ Statistic = Callable[[Array, Array | None], tuple[float, ...]]
 BlockStatistic = Callable[[Array, Array | None, float], Array]
 # a function of a ColumnSummary and optionally a Scale
 SummaryFunction = Callable[..., Array]
-# an engine's compiled versions, which return bitwise equal results
+# an engine's compiled versions, which return bitwise identical results
 CompiledFunctions = Mapping[SummaryFunction, SummaryFunction]
 
 Cells: TypeAlias = Array | sparse.csr_array  # the cells of a table in memory, (n, d)
@@ -73,7 +73,7 @@ class TableFacts(Protocol):
 
     @property
     def is_partitioned(self) -> bool:
-        """Whether the rows are partitions of a collection, processed by tasks on its workers."""
+        """Whether the rows are partitions of a collection that workers process."""
 
     @property
     def is_on_host(self) -> bool:
@@ -135,7 +135,7 @@ class Table(TableFacts, Protocol):
 
 @dataclass(frozen=True)
 class ColumnSummary:
-    """The range of the columns over all rows, and statistics of single columns.
+    """The range of each column over all rows, and other statistics of the columns.
 
     Scales are computed from this summary alone. Statistics are computed from all rows if there are
     at most EXACT_ROWS, otherwise from SUMMARY_ROWS rows drawn by weight. This rule is part of the
@@ -172,10 +172,10 @@ class ColumnSummary:
         return list(chain.from_iterable(self._map_blocks(statistics)))
 
     def by_block(self, statistic: BlockStatistic) -> Array:
-        """Apply `statistic(X, w, v)` to a few columns at a time and concatenate to (p, d).
+        """Return `statistic(X, w, v)` of all columns, (p, d), computed a few columns at a time.
 
         `X` (n, m) are the cells, NaN where missing. `w` (n,) are their integer weights or None. `v`
-        is the weight of one row.
+        is the integer weight of a row of weight 1.
         """
         return np.concatenate(self._map_blocks(statistic), axis=1)
 

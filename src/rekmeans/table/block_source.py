@@ -1,4 +1,4 @@
-"""The protocol of block sources for out-of-core tables, and sources made from functions."""
+"""The BlockSource protocol for out-of-core tables, and block sources that call a function."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class BlockSource(Protocol):
         """Prepare for repeated reads: cache up to `room` bytes if decoding is slow."""
 
     def take(self, rows: Array) -> Array | None:
-        """Return the rows with these sorted row numbers, or None without random access."""
+        """Return the rows with these sorted row numbers, or None if not supported."""
 
 
 class CalledBlocks:
@@ -75,14 +75,12 @@ class CalledBlocks:
         self.names: list[str] | None = None
         first = next((block for block in self._open() if block.shape[0]), None)
         if first is None:
-            raise ValueError(
-                "X must yield at least one row, got a function whose iterator yields none."
-            )
+            raise ValueError("X must yield at least one row, but its iterator yields none.")
         names = self.first_names = names_of_frame(first)
         if weight is not None and weight not in (names or []):
             raise ValueError(
-                f"sample_weight={weight!r} must name a column of every block, but the first has "
-                f"{names!r:.80}."
+                f"sample_weight={weight!r} must be a column of every block, but the first block "
+                f"has the columns {names!r:.80}."
             )
         if names is not None:
             self.names = [name for name in columns_by_name(names, only) if name != weight]
@@ -113,8 +111,7 @@ class CalledBlocks:
                 )
         elif names is None or self.first_names is None:
             raise ValueError(
-                "X must yield either arrays or data frames, got both. Give every block the same "
-                "column names."
+                "X must yield either arrays or data frames, got both. Use one type in every block."
             )
         elif other := [
             name
@@ -122,8 +119,8 @@ class CalledBlocks:
             if (name in names) + (name in self.first_names) == 1
         ]:
             raise ValueError(
-                f"X must yield blocks with the same columns, but {other[0]!r} is not in all of "
-                f"them. Give every block the same column names."
+                f"X must yield blocks with the same columns, but {other[0]!r} is missing from "
+                f"some of them. Use the same column names in every block."
             )
 
     def first_row(self) -> TableBlock:
@@ -188,12 +185,12 @@ def _dense_block(block: TableBlock) -> TableBlock:
     """Return a block that is a dense table; raise TypeError for anything else."""
     if sparse.issparse(block):
         raise TypeError(
-            "X must yield dense blocks, got a sparse one. Pass a sparse table in memory."
+            "X must yield dense blocks, got a sparse block. Pass sparse tables in memory."
         )
     if len(getattr(block, "shape", ())) != 2:
         kind = type(block).__name__
         raise TypeError(
-            f"X must yield blocks of rows (2-D arrays or data frames), got {kind}. Pass "
+            f"X must yield blocks of rows (2-D arrays or data frames), got {kind}. Yield "
             f"np.asarray(rows)."
         )
     return block
@@ -229,11 +226,12 @@ class WeightedBlocks:
             at += len(X)
         if at < self.n_rows:
             raise ValueError(
-                f"sample_weight has {self.n_rows} weights, but X has {at} rows. Pass one per row."
+                f"sample_weight has {self.n_rows} weights, but X has {at} rows. "
+                f"Pass one weight per row."
             )
 
     def parts(self, size: int) -> list[SourcePart]:
-        if self.source.n_rows != self.n_rows:  # the source has no known number of rows
+        if self.source.n_rows != self.n_rows:  # the number of rows was unknown before
             return [SourcePart(0, partial(self.blocks, size))]
         return [
             SourcePart(part.start, partial(self._weigh, part)) for part in self.source.parts(size)

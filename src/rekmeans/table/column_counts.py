@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ..io.number_text import NumberFormat
 
-NUMBER_SHARE = 0.8  # a column is text if fewer of its non-missing cells are numbers
+NUMBER_SHARE = 0.8  # minimum share of numbers among the non-missing cells of a numeric column
 N_EXAMPLES = 2  # example texts shown in a message
 
 
@@ -68,10 +68,10 @@ class TextCount:
 
     n_cells: int = 0  # non-missing cells
     n_numbers: int = 0
-    n_formatted: int = 0  # numbers with characters that are removed
+    n_formatted: int = 0  # numbers with symbols to remove, such as a currency
     n_phones: int = 0  # numbers that may be phone numbers
     marks: frozenset[str] = frozenset()
-    texts: tuple[str, ...] = ()  # the first few texts that are not numbers
+    texts: tuple[str, ...] = ()  # the first few strings that are not numbers
 
     @classmethod
     def of_texts(
@@ -128,11 +128,11 @@ class TextCount:
 class NumberCounts:
     """Counts for a numeric column: range, integers, distinct values, numbers stored as text."""
 
-    n_values: int = 0  # cells that can be parsed as they are
+    n_values: int = 0  # cells that are plain numbers
     low: float = np.inf
     high: float = -np.inf
     are_integers: bool = True
-    distinct: SmallestHashes | None = None  # None: not counted
+    distinct: SmallestHashes | None = None  # None if not counted
     texts: Mapping[str, TextCount] = field(default_factory=dict)  # by decimal mark
 
     @classmethod

@@ -24,7 +24,7 @@ def _no_flags() -> Array:
 
 @dataclass(frozen=True)
 class SmallestHashes:
-    """The values with the smallest 64-bit hashes, and which of them occur more than once.
+    """The smallest 64-bit hashes of the values of a column, and which values are repeated.
 
     The hash is a bijection, so different values have different hashes. The records of two parts of
     a column can be merged in any order.

@@ -1,4 +1,4 @@
-"""A table from a file: scan, schema, and its rows in memory or in blocks."""
+"""A table read from a file: its scan, its schema, and its rows in memory or in blocks."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class FileTable:
     has_names : bool
         False if the file has no column names and they are generated as x0, x1, ...
     skipped : dict
-        The columns that are not features, with reasons.
+        The columns that are not features, with the reason for each.
     y : array of shape (n_samples,) or None
         The class code of each row, -1 if missing.
     classes : list of str
@@ -120,15 +120,15 @@ class FileTable:
         Parameters
         ----------
         row : int
-            The number of the row in the file, from 0.
+            The row number in the file, counting from 0.
 
         Returns
         -------
         str
-            The line, counting the header as line 1, or the number.
+            The line number, where the header is line 1, or the row number.
         """
         if self.place_of_row is None:
-            return f"row {row} (counted from 0)"
+            return f"row {row} (counting from 0)"
         return self.place_of_row(row)
 
     def labels_of_file(self, labels: Array) -> Array:
@@ -181,7 +181,7 @@ class FileTable:
 
 
 class MemoryRead(NamedTuple):
-    """The features of a scan in memory, and the schema inference from reading them."""
+    """The features of a scan in memory, and the schema inferred while reading them."""
 
     X: Array  # (n, d), of all features in order
     inference: Inference
@@ -219,7 +219,7 @@ def read_table(
     max_columns: int = DEFAULT_SELECTION.max_columns,
     memory_limit: int | str | None = None,
 ) -> FileTable:
-    """Read a table from a file, as the command line does.
+    """Read a table from a file, with the rules of the command line.
 
     Parameters
     ----------
@@ -233,10 +233,10 @@ def read_table(
     keep : sequence of str, default=()
         Columns that are features even if they look like ids.
     max_columns : int, default=100000
-        The largest number of columns.
+        The maximum number of columns. A file with more columns raises an error.
     memory_limit : int, str or None, default=None
-        Read the table in blocks within this many bytes, for example "2GB". None reads it into
-        memory, except for several files.
+        The maximum memory in bytes, or as a string such as "2GB". The table is then read in blocks.
+        None reads a single file into memory and several files in blocks.
 
     Returns
     -------
@@ -325,7 +325,7 @@ def _selection_of(
 
 
 def _fitted_schema(scan: Scan, schema: TableSchema | None) -> TableSchema | None:
-    """Return the fitted schema, renamed to the names of this scan if either has no names."""
+    """Return the fitted schema, with the column names of this scan if either has no names."""
     if schema is None or (scan.has_names and schema.has_names):
         return schema
     names = [name for name in scan.types if name not in scan.index]
@@ -391,7 +391,7 @@ def _read_memory(
 
 
 def _infer_and_gather(scan: Scan, selection: ColumnSelection, n_threads: int | None) -> MemoryRead:
-    """Read a scan into memory and count its integers."""
+    """Read a scan into memory, and infer its schema."""
     candidates = find_candidates(scan, selection)
     texts = [name for name in candidates.names if scan.column_types[name].storage == "text"]
     counts = count_columns(scan, texts, n_threads)
@@ -521,9 +521,9 @@ def _reject_no_columns(inference: Inference) -> None:
     skipped = inference.schema.skipped_columns
     reasons = name_list([f"{name} ({why})" for name, why in skipped.items()])
     fix = (
-        " Use an id as a feature with --keep NAME."
+        " Pass --keep NAME to use an id as a feature."
         if AN_ID in skipped.values()
-        else " Write a column as numbers."
+        else " Convert at least one column to numbers."
     )
     raise UnreadableFileError(
         f"{inference.scan.name} has no numeric column to cluster"
@@ -542,7 +542,7 @@ def _reject_infinity(name: str, table: FileTable, low: Array, high: Array) -> No
         row = int(np.flatnonzero(np.isinf(table.cells[:, bad[0]]))[0])
         where = f"{table.row_place(row)}, column {name_list([table.names[bad[0]]])!r}"
         raise UnreadableFileError(
-            f"{name} must be finite: infinity in {where}. Leave a missing value empty."
+            f"{name} must be finite, but contains infinity in {where}. Leave missing values empty."
         )
 
 
@@ -563,18 +563,18 @@ def without_empty_rows(name: str, table: FileTable) -> FileTable:
 
 def _empty_rows_note(n_empty: int, n: int | None, first: str) -> str:
     of_all = "" if n is None else f" of {n:,}"
-    what = "row, which has" if n_empty == 1 and n is None else "rows, which have"
-    return f"skipped {n_empty:,}{of_all} {what} no value (the first is {first}); no label"
+    what = "row without values" if n_empty == 1 and n is None else "rows without values"
+    return f"skipped {n_empty:,}{of_all} {what} (first: {first}); these rows have no label"
 
 
 def _no_value_error(name: str, names: Sequence[str]) -> UnreadableFileError:
     return UnreadableFileError(
-        f"{name} has no row with a value in {name_list(names)}. A table needs at least one."
+        f"{name} has no values in {name_list(names)}. A table needs at least one row with a value."
     )
 
 
 def array_rows_with_values(X: Array) -> Array:
-    """Return a mask of the rows with a value. Rows with a value are not read any further."""
+    """Return a mask of the rows with at least one value, reading each row up to its first value."""
     has_value: Array = ~np.isnan(X[:, 0])
     rows = np.flatnonzero(~has_value)
     for j in range(1, X.shape[1]):
@@ -630,7 +630,9 @@ def _read_array(scan: ArrayScan, selection: ColumnSelection) -> FileTable:
         else [name for name in (selection.only or columns) if name not in dropped]
     )
     if not names:
-        raise UnreadableFileError(f"{scan.name} has no column to cluster. Drop fewer columns.")
+        raise UnreadableFileError(
+            f"{scan.name} has no columns left to cluster. Drop fewer columns."
+        )
     rows = X if is_whole or names == columns else X[:, [columns.index(name) for name in names]]
     if not sparse.issparse(X):
         rows = rows.astype(float_type(X.dtype), copy=False)
@@ -664,7 +666,7 @@ def _without_empty_columns(name: str, table: FileTable, low: Array) -> FileTable
     skipped = table.skipped | {table.names[j]: NO_VALUES for j in empty}
     if not names:
         raise UnreadableFileError(
-            f"{name} has no numeric column to cluster: {NO_VALUES}. Add a value."
+            f"{name} has no numeric column to cluster: {NO_VALUES}. Check how the file was written."
         )
     return replace(table, X=np.delete(table.cells, empty, axis=1), names=names, skipped=skipped)
 

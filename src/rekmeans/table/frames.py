@@ -55,7 +55,7 @@ class FrameRows(NamedTuple):
 
 
 def open_frame(X: object) -> Frame | None:
-    """Return X as a narwhals frame; None if it is not a data frame in memory."""
+    """Return X as a narwhals frame, or None if it is not a data frame in memory."""
     if type(X) is np.ndarray:
         return None
     try:
@@ -63,7 +63,9 @@ def open_frame(X: object) -> Frame | None:
     except DuplicateError:
         # the `columns` attribute of an Arrow table contains the data, not the names
         names = list(getattr(X, "column_names", None) or cast("IntoDataFrame", X).columns)
-        raise ValueError(f"X must have unique column names, got {names}. Rename one.") from None
+        raise ValueError(
+            f"X must have unique column names, got {names}. Rename the duplicates."
+        ) from None
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
@@ -83,8 +85,8 @@ def read_frame(X: object, frame: Frame, fitted: TableSchema | None, *, fitting: 
     schema = inference.schema
     if not schema.features:
         raise ValueError(
-            f"X must be numeric, no column is: {_reasons(schema.skipped_columns)}. Encode a "
-            f"column as numbers."
+            f"X must be numeric, but no column is: {_reasons(schema.skipped_columns)}. Encode at "
+            f"least one column as numbers."
         )
     warn_of_skipped(schema)
     return FrameRows(cells, select_features(X, frame, schema), schema)
@@ -108,8 +110,8 @@ def _read_plain(X: object, frame: Frame) -> FrameRows:
     schema = TableSchema(tuple(skipped.get(name, Number(name)) for name in frame.columns))
     if not schema.features:
         raise ValueError(
-            f"X has no column to cluster: {_reasons(schema.skipped_columns)}. Convert one to float "
-            f"to use it."
+            f"X has no column to cluster: {_reasons(schema.skipped_columns)}. Convert a column to "
+            f"float to use it as a feature."
         )
     warn_of_skipped(schema)
     kept = [j for j, column in enumerate(schema.columns) if column.is_feature]
@@ -182,7 +184,7 @@ def scan_of_frame(frame: Frame) -> TableScan:
 
 
 def arrow_column(series: Series[IntoSeries]) -> pa.Array:
-    """Return a column of a data frame as one Arrow array; objects of several types as text."""
+    """Return a column of a data frame as one Arrow array; mixed types become text."""
     from ..io._pyarrow import pa
 
     try:
@@ -224,7 +226,7 @@ def warn_of_skipped(schema: TableSchema, name: str = "X") -> None:
         return
     fix = "Drop them to silence this warning"
     if AN_ID in skipped.values():
-        fix += ", or convert an id to float to use it"
+        fix += ", or convert an id to float to use it as a feature"
     warnings.warn(
         f"Ignored columns of {name}: {_reasons(skipped)}. {fix}.",
         UserWarning,
@@ -245,7 +247,7 @@ def is_plain_type(dtype: object) -> bool:
 
 
 def frame_numbers(frame: Frame) -> Array:
-    """Return a data frame as float64 (n, d), null as NaN; raise an error for a text column.
+    """Convert a data frame to float64 (n, d), with NaN for null. Raise an error for text columns.
 
     Plain numeric columns are converted together, others one by one.
     """
@@ -260,7 +262,7 @@ def frame_numbers(frame: Frame) -> Array:
 
 
 def _column(series: Series[IntoSeries], name: ColumnName) -> Array:
-    """Return a column of a data frame as float64, null as NaN."""
+    """Convert a column of a data frame to float64, with NaN for null."""
     if series.dtype in PLAIN_TYPES and (cells := series.to_numpy()).dtype.kind in "fiub":
         return np.asarray(cells, np.float64)
     if series.dtype.is_numeric() or series.dtype == nw.Boolean:
@@ -277,7 +279,7 @@ def object_numbers(values: Array, name: ColumnName) -> Array:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise type(error)(
-            f"X must be numeric, column {name!r} is not: {error}; drop or encode it."
+            f"X must be numeric, but column {name!r} is not: {error}. Drop or encode it."
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""Infer the schema of a table: the kind of each column follows from counts of its cells."""
+"""Infer the schema of a table: counts of its cells determine the kind of each column."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Inference:
                 items.append(f"{shorten_name(column.name)} ({n:,} integers)")
         if not items:
             return []
-        return [f"skipped as ids: {name_list(items)}; --keep NAME uses one as a feature"]
+        return [f"skipped as ids: {name_list(items)}; pass --keep NAME to use one as a feature"]
 
 
 class Candidates(NamedTuple):
@@ -254,13 +254,13 @@ def check_types(scan: Scan, schema: TableSchema) -> None:
 def missing_columns_message(table: str, missing: Sequence[str]) -> str:
     """Return the error message for a table that lacks columns of the fit."""
     return (
-        f"{table} has no column {quoted_list(missing)}, which the model was fitted with. Add "
-        f"{'it' if len(missing) == 1 else 'them'}, with missing values if unknown."
+        f"{table} has no column {quoted_list(missing)}, which the model requires. Add "
+        f"{'it' if len(missing) == 1 else 'them'}, with missing values if necessary."
     )
 
 
 def check_text(scan: Scan, schema: TableSchema, counts: CountsByColumn) -> None:
-    """Raise an error if the text of a feature is not numeric in the format of the fit."""
+    """Raise an error if a text feature is not numeric in the number format of the fit."""
     bad = []
     for column in schema.features:
         found = number_counts(counts, column.name)
@@ -371,7 +371,7 @@ def _facts(
 
 
 def _reject_other_columns(scan: Scan, columns: Sequence[Column]) -> None:
-    """Raise an error if columns of a model are not numeric."""
+    """Raise an error if a column of the model is not numeric."""
     bad = [f"{column.name} ({column.reason})" for column in columns if not column.is_feature]
     if bad:
         raise UnreadableFileError(_other_columns_message(scan.name, bad))
@@ -379,8 +379,8 @@ def _reject_other_columns(scan: Scan, columns: Sequence[Column]) -> None:
 
 def _other_columns_message(table: str, bad: Sequence[str]) -> str:
     return (
-        f"{table} must have numbers in the columns of the model, got {name_list(bad)}. Write "
-        f"them as numbers."
+        f"{table} must be numeric in the columns of the model, got {name_list(bad)}. Convert "
+        f"them to numbers."
     )
 
 

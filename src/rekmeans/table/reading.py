@@ -33,18 +33,18 @@ def report_reading(n_done: int, n_all: int | None, what: str = ROWS_READ) -> Non
 
 @contextmanager
 def explain_reading() -> Iterator[None]:
-    """Replace errors of pyarrow and missing files by errors that name the problem and the fix."""
+    """Convert pyarrow and missing-file errors to errors that state the problem and the fix."""
     try:
         yield
     except FileNotFoundError as error:
         raise FileNotFoundError(
-            f"X must not change while it is read, but a file is missing: {_reason(error)}."
+            f"X must not change while it is being read, but a file is missing: {_reason(error)}."
         ) from error
     except Exception as error:
         if not type(error).__module__.startswith("pyarrow"):
             raise
         raise ValueError(
-            f"X cannot be read ({_reason(error)}). Use one type per column in all files."
+            f"X cannot be read ({_reason(error)}). Use the same column types in all files."
         ) from error
 
 

@@ -30,12 +30,12 @@ def _no_numbers() -> Array:
 
 @dataclass(frozen=True)
 class RecentRows:
-    """A sample of rows with levels.
+    """A sample of rows, each with a level.
 
     The level of a row is the number of half-lives before it plus the number of leading zeros of its
     random word. A row with e half-lives before it has level L or more with probability
     min(1, 2^(e - L)). The sample keeps rows at `least_level` and above. This is the lowest level
-    with few enough rows, so the sample does not depend on the blocks.
+    at which the sample is small enough, so the sample does not depend on the blocks.
     """
 
     X: Cells | None = None  # (m, d); None before the first block
@@ -63,7 +63,7 @@ class RecentRows:
         return joined._without_lowest()
 
     def _without_lowest(self) -> RecentRows:
-        """Drop the lowest levels until few enough rows remain."""
+        """Drop the lowest levels until the sample is small enough."""
         if self.X is None:
             return self
         most = max(MIN_RECENT, min(MAX_RECENT, MAX_RECENT_CELLS // self.X.shape[1]))

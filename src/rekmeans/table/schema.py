@@ -44,7 +44,7 @@ class ColumnFacts:
 
     name: str
     type: ColumnType
-    counts: ColumnCounts | None  # None: the column has values, and its type determines its kind
+    counts: ColumnCounts | None  # None if the column has values and its type determines its kind
     decimal: str  # of the file, for columns without a decimal mark
     may_be_id: bool
     may_be_empty: bool  # whether a column without any value is a feature
@@ -89,7 +89,7 @@ class Column:
         return ""
 
     def to_record(self) -> dict[str, Value]:
-        """Return plain JSON values."""
+        """Return the column as plain JSON values."""
         return {"kind": self.kind} | {
             field.name: getattr(self, field.name) for field in fields(self)
         }
@@ -101,7 +101,7 @@ class Column:
         names = {field.name for field in fields(cls)}
         if set(given) != names or not all(isinstance(value, str) for value in given.values()):
             raise ValueError(
-                f"A column of kind {cls.kind!r} must have text for {quoted_list(sorted(names))}, "
+                f"A column of kind {cls.kind!r} requires strings for {quoted_list(sorted(names))}, "
                 f"got {record!r:.100}. Save the model again."
             )
         return cls(**given)  # type: ignore[arg-type]
@@ -209,7 +209,7 @@ class Skipped(Column):
         return cls(facts.name, facts.type.reason or "text")
 
 
-# in the order of recognition
+# the first kind that recognizes a column is used
 KINDS: dict[str, type[Column]] = {
     Id.kind: Id,
     Number.kind: Number,
@@ -245,7 +245,7 @@ class TableSchema:
 
     @property
     def skipped_columns(self) -> dict[str, str]:
-        """The columns that are not features, with reasons. The label is not included."""
+        """The columns that are not features, except the label, with the reason for each."""
         return {
             column.name: column.reason
             for column in self.columns
@@ -258,7 +258,7 @@ class TableSchema:
         return all(isinstance(column, Number) and not column.reason for column in self.columns)
 
     def to_record(self) -> dict[str, object]:
-        """Return plain JSON values, which `from_record` can read."""
+        """Return the schema as plain JSON values, which `from_record` can read."""
         return {
             "has_names": self.has_names,
             "columns": [column.to_record() for column in self.columns],
@@ -318,9 +318,10 @@ def _column_of_record(record: object) -> Column:
 
 
 def is_id(name: str, counts: NumberCounts) -> bool:
-    """Return whether integers identify rows.
+    """Return whether a column of integers identifies rows.
 
-    This is the case above 2^53, or if distinct integers are consecutive or have an id-like name.
+    Integers above 2^53 do. So do distinct integers that are consecutive, or whose column has a name
+    such as "id".
     """
     if not counts.n_values or not np.isfinite((counts.low, counts.high)).all():
         return False
@@ -351,13 +352,13 @@ def count_block(block: CellBlock) -> ColumnCounts:
 
 
 def recognize_column(facts: ColumnFacts) -> Column:
-    """Return the column as the first kind that recognizes it."""
+    """Return the column with the first kind that recognizes it."""
     found = (kind.recognize(facts) for kind in KINDS.values())
     return next(column for column in found if column is not None)
 
 
 def recognize_feature(facts: ColumnFacts) -> Column | None:
-    """Return the column as the first feature kind that recognizes it, else None."""
+    """Return the column with the first feature kind that recognizes it, else None."""
     found = (kind.recognize(facts) for kind in KINDS.values() if kind.is_feature)
     return next((column for column in found if column is not None and column.is_feature), None)
 

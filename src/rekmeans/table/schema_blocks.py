@@ -30,7 +30,7 @@ class SchemaBlocks:
     """The features of a scan as numeric blocks, which can be read repeatedly, in order.
 
     `weight` is the name of the weight column. If `skips_empty_rows` is set, rows without a
-    value in any feature are skipped, and `empty_rows` are their numbers.
+    value in any feature are skipped, and `empty_rows` contains their row numbers.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class SchemaBlocks:
             self.empty_rows = find_empty_rows(self.scan, self.schema.features)
             self.skips_empty_rows = len(self.empty_rows) > 0
         self.kept: dict[int, list[RawBlock]] = {}  # keyed by the first row of a part
-        self.room = 0  # bytes available for further blocks
+        self.room = 0  # bytes available for more cached blocks
         self.is_read_often = False
         self.spilled: SpilledRows | None = None  # all rows, after the first pass
         self.lock = Lock()
@@ -209,7 +209,7 @@ def _spill(blocks: list[RawBlock], spilled: SpilledRows | None) -> SpilledRows |
 
 
 def _has_full_column(inference: Inference) -> bool:
-    """Return whether some feature is known to have no missing values."""
+    """Return whether any feature is known to have no missing values."""
     counted = (inference.counts.get(name) for name in inference.schema.feature_names)
     return any(
         counts is not None and not counts.n_missing and _n_lost(inference, name) == 0

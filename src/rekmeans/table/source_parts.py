@@ -16,7 +16,7 @@ from .._grid import Array
 
 Item = TypeVar("Item")
 COLUMN_TYPES = set(map(np.dtype, "bhilBHILfd"))  # dtypes that every engine supports
-TILE_BYTES = 1 << 17  # rows written together, so that they stay in the cache
+TILE_BYTES = 1 << 17  # bytes written at a time, so that they stay in the cache
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class SourcePart(NamedTuple):
 
 
 def prefetch(items: Iterator[Item]) -> Iterator[Item]:
-    """Yield the same items, and prefetch the next one in a thread."""
+    """Yield the items of an iterator, and prefetch the next one in a thread."""
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(next, items, None)
         while (item := waiting.result()) is not None:

@@ -22,7 +22,7 @@ def csr_rows(X: sparse.sparray) -> sparse.csr_array:
     """
     X = X if X.format in FORMATS else X.tocoo()
     if what := FORMATS[X.format](X):
-        raise ValueError(f"X is an invalid {X.format} table: {what}. Build it again.")
+        raise ValueError(f"X is an invalid {X.format} array: {what}. Create it again.")
     if X.format == "csr":
         rows = sparse.csr_array((X.data, X.indices, X.indptr), shape=X.shape, dtype=np.float64)
     else:
@@ -44,7 +44,7 @@ def _compressed_fault(X: sparse.csr_array | sparse.csc_array | sparse.bsr_array)
             or lines % X.blocksize[0]
             or across % X.blocksize[1]
         ):
-            return f"shape {X.shape} is not a multiple of the blocks {X.data.shape[1:]}"
+            return f"shape {X.shape} is not a multiple of the block shape {X.data.shape[1:]}"
         lines //= X.blocksize[0]
         across //= X.blocksize[1]
     if X.indptr.ndim != 1 or X.indptr.dtype.kind not in "iu" or len(X.indptr) != lines + 1:
@@ -53,7 +53,7 @@ def _compressed_fault(X: sparse.csr_array | sparse.csc_array | sparse.bsr_array)
             f"integers"
         )
     if X.indptr[0] != 0 or (X.indptr[1:] < X.indptr[:-1]).any():
-        return "indptr does not start at 0 or decreases"
+        return "indptr must start at 0 and must not decrease"
     stored = int(X.indptr[-1])
     if stored > len(X.indices) or len(X.indices) != len(X.data):
         return f"{len(X.indices)} indices and {len(X.data)} values, but indptr ends at {stored}"

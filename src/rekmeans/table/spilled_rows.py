@@ -39,7 +39,7 @@ class SpilledRows:
         self.n_rows += len(rows)
 
     def finish(self) -> None:
-        """Flush the buffer, after which rows can be read."""
+        """Flush the buffer, so that rows can be read."""
         self.file.flush()
 
     def parts(self, size: int) -> list[SourcePart]:
@@ -70,7 +70,7 @@ class SpilledRows:
         return cells, rows[:, -1]
 
     def _read_bytes(self, count: int, offset: int) -> bytes:
-        """Read from the file; several threads may read at once."""
+        """Read from the file. Several threads may call this at once."""
         if hasattr(os, "pread"):
             return os.pread(self.file.fileno(), count, offset)
         with self.lock:  # Windows

@@ -155,8 +155,8 @@ class StreamTable:
     def _reject_other_length(self, n: int) -> None:
         if n != self.n_rows:
             raise ValueError(
-                f"X must not change while it is read: it had {self.n_rows:,} rows, and now {n:,}. "
-                f"Repeat the fit."
+                f"X must not change while it is being read: it had {self.n_rows:,} rows "
+                f"and now has {n:,}. Try again."
             )
 
     def dense(self, rows: slice | Array = slice(None)) -> Array:
@@ -175,7 +175,7 @@ class StreamTable:
         return MemoryTable(self.dense(rows), weights, self.columns)
 
     def in_memory(self) -> MemoryTable:
-        """Load all rows of a small table into memory, to choose starts from them."""
+        """Load all rows of a small table into memory, to choose initial centroids from them."""
         blocks = [block.table for block in self.read_blocks()]
         weights = (
             None

@@ -78,8 +78,8 @@ def read_host_table(
         given = cast("ArrayLike", sample_weight)
         if source.n_rows is None and np.ndim(given) == 0:
             raise ValueError(
-                f"sample_weight must have one weight per row, got {sample_weight!r:.40}. Pass an "
-                f"array."
+                f"sample_weight must be an array with one weight per row, got "
+                f"{sample_weight!r:.40}."
             )
         n = np.size(given) if source.n_rows is None else source.n_rows
         source = WeightedBlocks(source, validation.read_weights(sample_weight, n))
@@ -118,7 +118,7 @@ def find_source(
     memory_limit: int | None = None,
     fitted: FittedColumns | None = None,
 ) -> BlockSource | None:
-    """Return X, or the file at path X, as a block source; None for a table in memory.
+    """Return X, or the file at path X, as a block source. Return None for a table in memory.
 
     `weight` is the name of the weight column, `fitted` are the columns of the fit.
     """
@@ -147,11 +147,11 @@ def _scan_source(scan: Scan, weight: str | None, fitted: FittedColumns | None) -
     names = list(scan.types)
     if weight is not None and weight not in scan.types:
         raise ValueError(
-            f"sample_weight={weight!r} must name a column of X. Pass one of {', '.join(names):.80}."
+            f"sample_weight={weight!r} must be a column of X. Columns: {', '.join(names):.80}."
         )
     if weight is not None and scan.column_types[weight].storage not in ("integer", "number"):
         raise ValueError(
-            f"sample_weight={weight!r} must name a numeric column, got one of {scan.types[weight]}."
+            f"sample_weight={weight!r} must be a numeric column, got type {scan.types[weight]}."
         )
     with explain_reading():
         if fitted is None:
@@ -175,7 +175,7 @@ def _reject_no_feature(schema: TableSchema) -> None:
             "X has 0 feature(s) while a minimum of 1 is required. Pass at least one column."
         )
     reasons = name_list([f"{name} ({why})" for name, why in schema.skipped_columns.items()])
-    raise ValueError(f"X has no numeric column: {reasons}. Encode a column as numbers.")
+    raise ValueError(f"X has no numeric column: {reasons}. Encode at least one.")
 
 
 def _file_rows(
@@ -220,7 +220,7 @@ def _is_large_memmap(X: object, memory_limit: int | None) -> bool:
 
 
 def room_for_blocks(n_rows: int, memory_limit: int | None) -> int:
-    """Return the bytes left for cached blocks besides labels, bounds and blocks being read."""
+    """Return the bytes left for cached blocks after labels, bounds and the blocks being read."""
     if memory_limit is None:
         return machine_memory() // DECODED_SHARE
     return max(0, memory_limit * 3 // 4 - LABEL_BYTES * n_rows - WORKING_BYTES)
@@ -233,7 +233,7 @@ def survey_rows(
     n_threads: int | None = None,
     has_digest: bool = False,
 ) -> Survey:
-    """Read all rows once and return their survey; raise an error for the first invalid row."""
+    """Read all rows once and return their survey. Raise an error for the first invalid row."""
 
     def survey_raw(start: int, raw: RawBlock) -> Survey | BadRows:
         w = None if raw.weights is None else np.asarray(raw.weights, np.float64)
@@ -265,7 +265,7 @@ def _named_source(name: str, weight: str | None, fitted: FittedColumns | None) -
     path = Path(name)
     if not is_pattern(name) and not path.exists():
         raise FileNotFoundError(
-            f"{name} does not exist. Pass the path of a table, or a folder or pattern of parquet "
+            f"{name} does not exist. Pass the path of a file, or a folder or pattern of parquet "
             f"files."
         )
     if path.suffix == ".npy" and not is_several_files(name):
@@ -277,7 +277,7 @@ def _named_source(name: str, weight: str | None, fitted: FittedColumns | None) -
     scan = _open_named(name, ColumnSelection(only=only, weight=weight))
     if isinstance(scan, ArrayScan):
         raise TypeError(
-            f"{name} cannot be read in blocks. Pass rekmeans.read_table({path.name!r})."
+            f"{name} cannot be read in blocks. Pass rekmeans.read_table({path.name!r}) instead."
         )
     return _scan_source(scan, weight, fitted)
 
@@ -297,8 +297,8 @@ def _array_source(
     """Return the source of an array, which has no column names."""
     if weight is not None:
         raise ValueError(
-            f"sample_weight={weight!r} names a column, but X has no column names. Pass an array of "
-            f"weights."
+            f"sample_weight={weight!r} is a column name, but X has no column names. Pass an array "
+            f"of weights."
         )
     source = array if isinstance(array, ArrayBlocks | NpyBlocks) else ArrayBlocks(array)
     cells = source.array.array if isinstance(source, NpyBlocks) else source.array
@@ -308,7 +308,7 @@ def _array_source(
         )
     if cells.ndim != 2 or np.dtype(cells.dtype).kind not in PLAIN_KINDS:
         raise ValueError(
-            f"X must be a 2-D array of numbers, got shape {cells.shape} of {cells.dtype}."
+            f"X must be a 2-D array of numbers, got shape {cells.shape} and dtype {cells.dtype}."
         )
     if not all(cells.shape):
         validation.reject_empty(cells)

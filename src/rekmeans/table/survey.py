@@ -1,4 +1,4 @@
-"""Survey an out-of-core table: validate all rows and collect statistics in one read."""
+"""Survey an out-of-core table: validate all rows and collect statistics in one pass."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .source_parts import BlockCells, ColumnCells
 
 @dataclass(frozen=True)
 class Survey:
-    """Statistics of all or some rows. Surveys of different rows can be added."""
+    """Statistics of some or all rows. Surveys of different rows can be added."""
 
     n_rows: int
     n_counting: int  # rows with a nonzero weight
@@ -68,7 +68,7 @@ def _survey_cells(
         low, high = (
             np.array([end(column) for column in X.columns], np.float64) for end in (np.min, np.max)
         )
-        if (np.maximum(-low, high) <= validation.LARGEST_VALUE).all():  # false if a cell is NaN
+        if (np.maximum(-low, high) <= validation.LARGEST_VALUE).all():  # False if a cell is NaN
             return Survey(len(X), len(X), low, high, False, None)
     return survey_block(MemoryTable(np.asarray(X), weights), names, first)
 

@@ -1,6 +1,6 @@
-"""Validate input: convert any common table to numeric rows and weights, or raise an error.
+"""Validate input: convert tables of any common type to numeric rows and weights.
 
-Tables and weights are validated only here.
+Tables and weights are validated only in this module.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _numbers(X: object) -> tuple[Cells, Sequence[ColumnName]]:
     frame = open_frame(X)
     if hasattr(X, "__dask_graph__"):
         raise TypeError(
-            f"X must be in memory here, got a Dask {type(X).__name__}. Pass X.compute() if it fits."
+            f"X must be in memory, got a Dask {type(X).__name__}. Pass X.compute() if it fits."
         )
     reject_device_array(X)
     if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
@@ -213,7 +213,7 @@ def reject_bad_rows(X: Cells, names: Sequence[ColumnName], first: int = 0) -> No
         gaps = np.isnan(X).sum(axis=1) if cells is X else _row_sums(X, np.isnan(cells))
         if len(empty := np.flatnonzero(gaps == X.shape[1])):
             raise ValueError(
-                f"each row of X must have a value, but row {first + empty[0]} has only NaN. "
+                f"Every row of X must have a value, but row {first + empty[0]} contains only NaN. "
                 f"Drop it."
             )
     if (np.abs(ends) > LARGEST_VALUE).any():
@@ -224,8 +224,8 @@ def reject_bad_rows(X: Cells, names: Sequence[ColumnName], first: int = 0) -> No
         )
         what = "infinity" if np.isinf(X[i, j]) else f"a value too large ({X[i, j]:g})"
         raise ValueError(
-            f"X must be finite: {what} in row {first + i}, column {names[j]!r}. Use NaN for "
-            f"missing values."
+            f"X must be finite, but contains {what} in row {first + i}, column {names[j]!r}. "
+            f"Use NaN for missing values."
         )
 
 
@@ -249,7 +249,9 @@ def read_weights(sample_weight: object, n: int) -> Array:
     try:
         weights: Array = np.asarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"sample_weight must be numbers, got {sample_weight!r:.60}.") from None
+        raise ValueError(
+            f"sample_weight must be numeric, got {sample_weight!r:.60}. Pass one number per row."
+        ) from None
     if weights.ndim == 0:
         weights = np.full(n, float(weights))
     if weights.shape != (n,):
@@ -280,8 +282,8 @@ def reject_weight_range(largest: float, smallest: float) -> None:
     if not integer_weights(np.array([smallest]), largest)[0][0]:
         ratio = largest / smallest
         raise ValueError(
-            f"sample_weight spans a ratio of {ratio:.2g}, but at most 2**31 is supported. "
-            f"Set the smallest weights to 0."
+            f"The ratio of the largest to the smallest sample_weight is {ratio:.2g}, but at most "
+            f"2**31 is supported. Set the smallest weights to 0."
         )
 
 
@@ -343,7 +345,7 @@ def reject_table_elsewhere(table: Table, who: str) -> None:
     """Raise an error for a table that is read in blocks or is on a GPU."""
     if not table.is_in_memory:
         raise ValueError(
-            f"{who} requires all rows at once, but X is not in memory. Pass a table that is."
+            f"{who} requires all rows at once, but X is not in memory. Pass a table in memory."
         )
     reject_table_on_device(table, who)
 
@@ -352,8 +354,8 @@ def reject_table_on_device(table: Table, who: str) -> None:
     """Raise an error for a table whose rows are on a device."""
     if not table.is_on_host:
         raise ValueError(
-            f"{who} requires rows on the host, but X is a tensor for engine='torch'. Pass a NumPy "
-            f"array."
+            f"{who} requires rows on the host, but X is a tensor for engine='torch'. Pass a "
+            f"NumPy array."
         )
 
 
@@ -378,7 +380,7 @@ def reject_missing_coordinates(X: Array, Z: Array, kernel: str, beyond: str) -> 
     if np.isnan(value):
         raise ValueError(
             f"the kernel {kernel!r} does not support missing values, but column {column} of X "
-            f"has some. Fill them."
+            f"contains NaN. Fill the missing values."
         )
     raise ValueError(
         f"the kernel {kernel!r} does not support missing values, and beyond={beyond!r} makes a "
@@ -390,7 +392,7 @@ def reject_wide_shapes(d: int) -> None:
     """Raise ValueError for more columns than a Mahalanobis fit supports."""
     if d > MAX_SHAPE_COLUMNS:
         raise ValueError(
-            f"MahalanobisFuzzyCMeans supports at most {MAX_SHAPE_COLUMNS} features, got {d}: "
+            f"MahalanobisFuzzyCMeans supports at most {MAX_SHAPE_COLUMNS} features, got {d}. "
             f"Select a subset."
         )
 
@@ -401,31 +403,30 @@ def is_device_array(X: object) -> bool:
         return False
     try:
         return int(X.__dlpack_device__()[0]) not in HOST_MEMORY
-    except (BufferError, ValueError):  # DLPack has no number for this device
+    except (BufferError, ValueError):  # DLPack has no code for this device
         return True
 
 
 def reject_device_array(X: object) -> None:
-    """Raise an error for an array on a GPU or another device where rows on the host are needed."""
+    """Raise an error for an array on a GPU or other device where rows on the host are required."""
     if is_device_array(X):
         device = str(getattr(X, "device", "a GPU"))
         raise TypeError(
-            f"X must be on the host here, got a {type(X).__name__} on {device}. Pass X.cpu()."
+            f"X must be in host memory, got a {type(X).__name__} on {device}. Pass X.cpu()."
         )
 
 
 def reject_what_is_no_table(X: object) -> None:
-    """Raise TypeError for paths, functions and readers where rows in memory are needed."""
+    """Raise TypeError for paths, functions and readers where rows in memory are required."""
     kind = type(X).__name__
     if isinstance(X, str | os.PathLike):
         raise TypeError(
-            f"X must be in memory here, got the path {str(X)!r:.60}. Read the file and pass "
-            f"the table."
+            f"X must be in memory, got the path {str(X)!r:.60}. Read the file and pass the table."
         )
     if isinstance(X, list | tuple) and X and isinstance(X[0], str | os.PathLike):
         raise TypeError(
-            f"X must be a table or a path, got a {kind} of {len(X)} paths. Pass a pattern, their "
-            f"folder, or pyarrow.dataset.dataset(paths)."
+            f"X must be a table or a path, got a {kind} of {len(X)} paths. Pass a glob pattern, "
+            f"their folder, or pyarrow.dataset.dataset(paths)."
         )
     if isinstance(X, Iterator):
         raise TypeError(
@@ -435,11 +436,11 @@ def reject_what_is_no_table(X: object) -> None:
     if hasattr(X, "__array__"):
         return
     if callable(X):
-        raise TypeError(f"X must be in memory here, got a {kind}. Pass a table.")
+        raise TypeError(f"X must be in memory, got a {kind}. Pass a table.")
     if type(X).__module__.startswith("pyarrow"):
         raise TypeError(
-            f"X must be a pyarrow table, a dataset or a path, got a {kind}. Pass its path, or "
-            f"read it."
+            f"X must be a pyarrow table, a dataset or a path, got a {kind}. Pass the path, "
+            f"or read it into a table."
         )
 
 
@@ -451,6 +452,6 @@ def reject_gathering(estimator: BaseEstimator, X: object) -> None:
     )
     if hasattr(X, "__dask_graph__") and container != "default":
         raise ValueError(
-            f"set_output(transform={container!r}) would load all rows of Dask into memory. Use "
-            f"transform='default', whose result is lazy."
+            f"set_output(transform={container!r}) would load all rows of X into memory. Use "
+            f"transform='default' for a lazy result."
         )

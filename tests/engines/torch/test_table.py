@@ -146,7 +146,9 @@ def test_infinity_raises_an_error_for_every_dtype(dtype):
     X = torch.arange(20.0).reshape(10, 2).to(dtype)
     X[3, 1] = torch.inf
     for engine in ("torch", "auto"):
-        with pytest.raises(ValueError, match="X must be finite: infinity in row 3, column 1"):
+        with pytest.raises(
+            ValueError, match="X must be finite, but contains infinity in row 3, column 1"
+        ):
             RectifiedEulerKMeans(2, engine=engine).fit(X)
     X[3, 1] = torch.finfo(dtype).max
     RectifiedEulerKMeans(2, engine="torch").fit(X)

@@ -61,7 +61,7 @@ def infer_collection(X: DaskFrame, names: Sequence[str]) -> TableSchema | None:
     if not schema.features:
         reasons = ", ".join(f"{name} ({why})" for name, why in schema.skipped_columns.items())
         raise ValueError(
-            f"X must be numeric, no column is: {reasons:.200}. Encode a column as numbers."
+            f"X must be numeric, but no column is: {reasons:.200}. Encode at least one."
         )
     warn_of_skipped(schema)
     return schema
