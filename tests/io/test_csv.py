@@ -110,7 +110,7 @@ def test_text_in_a_wide_file_is_read_like_text_in_a_narrow_one(tmp_path):
     assert one.skipped == two.skipped
     with (tmp_path / "t.csv").open("ab") as file:  # far below the lines that determine the layout
         file.write(b"Ulm,$7,gr\xfcn" + b",$8" * 120 + b"\n")
-    with pytest.raises(UnreadableFileError, match=r"^t\.csv is not UTF-8 text .*kind"):
+    with pytest.raises(UnreadableFileError, match=r"^t\.csv is not valid UTF-8 .*kind"):
         read_table_file(tmp_path / "t.csv", ColumnSelection(label="kind"))
 
 
