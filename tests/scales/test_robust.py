@@ -89,7 +89,7 @@ def test_records_match_plain_loops(shape, n):
         m = len(ends)
         assert np.isnan(scale.low[j, m:]).all()
         within = {"rtol": 0, "atol": 1e-5 * unit, "err_msg": f"column {j}"}
-        assert_allclose(scale.unit[j], unit, **within)
+        assert_allclose(scale.unit[j, :m], unit, **within)
         assert_allclose(np.stack([scale.low[j, :m], scale.high[j, :m]], axis=1), ends, **within)
         assert_allclose(scale.shift[j, :m], shifts, **within)
         observed = column[~np.isnan(column)]
@@ -105,8 +105,8 @@ def test_intervals_are_ordered_disjoint_and_folded():
     scale = scale_of("robust", np.stack([mixed_groups(random, 500) for _ in range(200)], axis=1))
     assert scale.low.shape[1] > 2
     images = (
-        (scale.low - scale.shift) / scale.unit[:, None],
-        (scale.high - scale.shift) / scale.unit[:, None],
+        (scale.low - scale.shift) / scale.unit,
+        (scale.high - scale.shift) / scale.unit,
     )
     for low, high, start, end in zip(scale.low, scale.high, *images, strict=True):
         m = np.count_nonzero(~np.isnan(low))
@@ -186,7 +186,7 @@ def test_a_code_for_unknown_is_ignored_and_changes_the_scale_little(shape, share
     informative = np.array(
         [np.mean(column != np.median(column)) > 0.25 * share for column in clean.T]
     )
-    ratio = (after.unit / before.unit)[informative]
+    ratio = (after.unit[:, 0] / before.unit[:, 0])[informative]
     assert ratio.max() < 3
     assert ratio.min() > 1 / 3
 

@@ -18,15 +18,16 @@ BULK_SIGMAS = 4.0  # half the width of the bulk in sigmas; a unit is at least th
 WIDEST_GAP = 1.0  # sigmas: wider gaps between kept intervals are shortened to this
 TAIL = 0.02  # share of the kept cells at either end that are excluded from the extent
 REACHES = (0.0, 4.0, 12.0)  # sigmas beyond the kept intervals: errors are counted in between
+MAX_GROUPS = 8  # intervals of a column with groups
 FOLDED_SHARE = 0.85  # smallest unit of a column with several intervals, as a share of its extent
 
-# positions in the record of a column; LOW, HIGH and SHIFT have MAX_INTERVALS values each
+# positions in the record of a column; LOW, HIGH, SHIFT and UNIT have MAX_INTERVALS values each
 LOW = 0
 HIGH = MAX_INTERVALS
 SHIFT = 2 * MAX_INTERVALS
 UNIT = 3 * MAX_INTERVALS
-LEFT_OUT = 3 * MAX_INTERVALS + 1
-RECORD = 3 * MAX_INTERVALS + 2
+LEFT_OUT = 4 * MAX_INTERVALS
+RECORD = 4 * MAX_INTERVALS + 1
 
 
 def robust_scale(summary: ColumnSummary) -> Scale:
@@ -38,19 +39,19 @@ def robust_scale(summary: ColumnSummary) -> Scale:
     If half of the cells of a column are equal, its scale follows from the other cells.
     """
     placed = summary.find_compiled(place_columns)(summary)
-    low, high, shift = placed[:-2].reshape(3, MAX_INTERVALS, -1)
-    used = slice(0, int((~np.isnan(low)).any(axis=1).sum()))
-    low, high, shift = (np.ascontiguousarray(values[used].T) for values in (low, high, shift))
-    return Scale(low, high, shift, placed[UNIT], np.zeros(summary.n_columns), placed[LEFT_OUT])
+    intervals = placed[:LEFT_OUT].reshape(4, MAX_INTERVALS, -1)
+    used = int((~np.isnan(intervals[0])).any(axis=1).sum())
+    low, high, shift, unit = (np.ascontiguousarray(values[:used].T) for values in intervals)
+    return Scale(low, high, shift, unit, np.zeros(summary.n_columns), placed[LEFT_OUT])
 
 
 def place_columns(summary: ColumnSummary) -> Array:
-    """Return the records of all columns, (26, d), with NaN for unused intervals."""
+    """Return the records of all columns, (RECORD, d), with NaN for unused intervals."""
     return summary.by_block(_place_block)
 
 
 def _place_block(X: Array, weights: Array | None, row_weight: float) -> Array:
-    """Return the records of some columns, (26, m)."""
+    """Return the records of some columns, (RECORD, m)."""
     columns = SortedColumns.sort(X, weights, row_weight)
     q25, median, q75 = (columns.quantile(share) for share in (0.25, 0.5, 0.75))
     at_median = columns.mass_of_first(columns.count_up_to(median)) - columns.mass_of_first(
@@ -168,7 +169,7 @@ def _extent_without_tails(
 def _merge(intervals: list[Interval]) -> list[Interval]:
     """Return the intervals in order, after merging those that overlap.
 
-    If there are too many for a scale, those with the smallest gaps are merged too.
+    If there are more than MAX_GROUPS, those with the smallest gaps are merged too.
     """
     merged: list[Interval] = []
     for low, high in sorted(intervals):
@@ -176,7 +177,7 @@ def _merge(intervals: list[Interval]) -> list[Interval]:
             merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
         else:
             merged.append((low, high))
-    while len(merged) > MAX_INTERVALS:
+    while len(merged) > MAX_GROUPS:
         at = int(np.argmin([after[0] - before[1] for before, after in pairwise(merged)]))
         merged[at : at + 2] = [(merged[at][0], merged[at + 1][1])]
     return merged
@@ -206,7 +207,7 @@ def _put(
         placed[LOW + i, columns] = low
         placed[HIGH + i, columns] = high
         placed[SHIFT + i, columns] = shift
-    placed[UNIT, columns] = unit
+        placed[UNIT + i, columns] = unit
     placed[LEFT_OUT, columns] = left_out
 
 

@@ -293,7 +293,9 @@ BOTH_SIDES: float = 0.05
 
 MIN_WIDTH: float = 1e-150
 
-MAX_INTERVALS: int = 8
+MAX_INTERVALS: int = 24
+
+MAX_GROUPS: int = 8
 
 BULK_SIGMAS: float = 4.0
 
@@ -303,7 +305,7 @@ TAIL: float = 0.02
 
 FOLDED_SHARE: float = 0.85
 
-RECORD: int = 26
+RECORD: int = 97
 
 REACHES: tuple = (0.0, 4.0, 12.0)
 

@@ -29,8 +29,9 @@ void Place::write(double* out, size_t stride) const {
     out[(LOW + i) * stride] = ends[i].first;
     out[(HIGH + i) * stride] = ends[i].second;
     out[(SHIFT + i) * stride] = shifts[i];
+    out[(UNIT + i) * stride] = unit;
   }
-  out[UNIT * stride] = unit, out[LEFT_OUT * stride] = left_out;
+  out[LEFT_OUT * stride] = left_out;
   if (unit > MIN_WIDTH) return;
   out[LOW * stride] = shifts[0] - 1, out[HIGH * stride] = shifts[0] + 1, out[UNIT * stride] = 1.0;
 }
@@ -67,8 +68,8 @@ struct ErrorsNear {
   }
 };
 
-// Sort the intervals and merge those that overlap. Close the smallest gaps until a scale can hold
-// all of them.
+// Sort the intervals and merge those that overlap. Close the smallest gaps until at most MAX_GROUPS
+// are left.
 Intervals merge(Intervals intervals) {
   std::sort(intervals.begin(), intervals.end());
   Intervals merged;
@@ -76,7 +77,7 @@ Intervals merge(Intervals intervals) {
     if (merged.empty() || each.first > merged.back().second) merged.push_back(each);
     else merged.back().second = std::max(each.second, merged.back().second);
   }
-  while (merged.size() > MAX_INTERVALS) {
+  while (merged.size() > MAX_GROUPS) {
     size_t at = 0;
     const auto gap = [&](size_t i) { return merged[i + 1].first - merged[i].second; };
     for (size_t i = 1; i + 1 < merged.size(); ++i)
