@@ -1,6 +1,6 @@
 """The record of a scale, and the scales that need at most the extent of the columns.
 
-A value x in a kept interval [low, high] becomes z = (x - shift)/unit, where shift and unit belong to
+A value x in a kept interval [low, high] becomes z = (x - shift)/unit, with the shift and unit of
 the interval.
 """
 
@@ -23,11 +23,11 @@ MAX_INTERVALS = 24  # kept intervals of a column
 class Scale:
     """A scale: up to 24 kept intervals per column, each with a shift and a unit, and a period.
 
-    A value x in interval i of its column is mapped to (x - shift_i)/unit_i. Different shifts shorten
-    the gaps between intervals, and larger units compress a long tail. Of two intervals that share
-    an end, the first contains it. A column with fewer than m intervals has NaN in place of the
-    others. In a periodic column, x - shift is reduced modulo the period. Units of shape (d,) hold
-    for all intervals of a column.
+    A value x in interval i of its column is mapped to (x - shift_i)/unit_i. Different shifts
+    shorten the gaps between intervals, and larger units compress a long tail. Of two intervals that
+    share an end, the first contains it. A column with fewer than m intervals has NaN in place of
+    the others. In a periodic column, x - shift is reduced modulo the period. A unit of shape (d,)
+    is used for all intervals of each column.
     """
 
     low: Array  # (d, m)
@@ -78,8 +78,7 @@ class Scale:
     @classmethod
     def of_intervals(cls, low: Array, high: Array, shift: Array, unit: Array) -> Self:
         """Return a scale with one interval per column and no periods; all arrays are (d,)."""
-        ends = (values[:, None] for values in (low, high, shift, unit))
-        return cls(*ends, np.zeros(len(unit)))
+        return cls(low[:, None], high[:, None], shift[:, None], unit[:, None], np.zeros(len(unit)))
 
     @property
     def n_columns(self) -> int:
@@ -148,12 +147,12 @@ class Scale:
         return np.take_along_axis(ends, interval[..., None], -1)[..., 0], interval
 
     def at(self, values: Array, interval: Array | int) -> Array:
-        """Return the value (d, m) of the interval of each cell: (n, d), or (d,) for one interval."""
+        """Return the values (d, m) of the interval of each cell, (n, d); (d,) for one interval."""
         return values[np.arange(self.n_columns), interval]
 
 
 def _least_gap(ends: Array, values: Array) -> Array:
-    """Return the first interval (n, d) with the end (n, d, m) nearest to each value; 0 if missing."""
+    """Return the first interval (n, d) with the end (n, d, m) nearest to the value; 0 if NaN."""
     distances = np.abs(ends - values)
     return np.where(np.isnan(distances), np.inf, distances).argmin(axis=-1)
 

@@ -305,6 +305,30 @@ TAIL: float = 0.02
 
 FOLDED_SHARE: float = 0.85
 
+FEW_PLACES: int = 48
+
+FEW_SIGMAS: float = 2.0
+
+SHORT_SIDE: float = 1.6
+
+SHORT_TAIL: float = 0.02
+
+TAIL_START: float = 4.0
+
+MAX_TAIL: float = 4096.0
+
+MIN_TAIL_SHARE: float = 0.005
+
+MIN_TAIL_CELLS: float = 4.0
+
+MAX_MIRRORED: float = 0.5
+
+MIN_TAIL_VALUES: int = 13
+
+N_PIECES: int = 14
+
+TAIL_FALL: float = 0.8
+
 RECORD: int = 97
 
 REACHES: tuple = (0.0, 4.0, 12.0)
