@@ -240,22 +240,24 @@ ARRAYS = {
     ),
     "a shift that is a number": (
         with_scale(shift=lambda v: np.array(1.0)),
-        "(d, m) with m from 1 to 8",
+        "(d, m) with m from 1 to 24",
     ),
     "no columns": (
         with_scale(**dict.fromkeys(("shift", "unit", "low", "high", "period"), lambda v: v[:0])),
         "left_out must be a share for each column",
     ),
     "no intervals": (
-        with_scale(**dict.fromkeys(("shift", "low", "high"), lambda v: v[:, :0])),
-        "m from 1 to 8",
+        with_scale(**dict.fromkeys(("shift", "unit", "low", "high"), lambda v: v[:, :0])),
+        "m from 1 to 24",
     ),
-    "nine intervals": (
-        with_scale(**dict.fromkeys(("shift", "low", "high"), lambda v: v.repeat(9, axis=1))),
-        "m from 1 to 8",
+    "25 intervals": (
+        with_scale(
+            **dict.fromkeys(("shift", "unit", "low", "high"), lambda v: v.repeat(25, axis=1))
+        ),
+        "m from 1 to 24",
     ),
-    "a short scale": (with_scale(period=lambda v: v[:5]), "(d, m) with m from 1 to 8"),
-    "few units": (with_scale(unit=lambda v: v[:5]), "(d, m) with m from 1 to 8"),
+    "a short scale": (with_scale(period=lambda v: v[:5]), "(d, m) with m from 1 to 24"),
+    "few units": (with_scale(unit=lambda v: v[:5]), "(d, m) with m from 1 to 24"),
     "a NaN shift": (scale_value("shift", np.nan, (2, 0)), "a scale must be finite"),
     "an infinite shift": (scale_value("shift", np.inf, (2, 0)), "a scale must be finite"),
     "a column without interval": (

@@ -36,7 +36,7 @@ def test_it_runs_with_the_defaults_of_kernel_k_means(weighted):
     assert (np.diff(model.history_["inertia"]) < 0).all()
     assert_array_equal(model.predict(X), model.labels_)
     # the objective and the centroids follow from the labels
-    Z = (X - model.scale_.shift[:, 0]) / model.scale_.unit
+    Z = (X - model.scale_.shift[:, 0]) / model.scale_.unit[:, 0]
     F = Z / np.linalg.norm(Z, axis=1, keepdims=True)
     weights = np.ones(len(X)) if w is None else w
     totals = [weights[model.labels_ == c] @ F[model.labels_ == c] for c in range(K)]

@@ -36,7 +36,7 @@ def test_an_empty_column_has_unit_one_and_does_not_change_others(name):
 
 @pytest.mark.parametrize("name", SCALES)
 def test_an_empty_table_has_unit_one(name):
-    assert_array_equal(scale_of(name, np.full((3, 2), np.nan)).unit, [1.0, 1.0])
+    assert_array_equal(scale_of(name, np.full((3, 2), np.nan)).unit[:, 0], [1.0, 1.0])
 
 
 TABLE = np.array([[1.0, -8.0, 5.0], [np.nan, 4.0, 5.0], [3.5, 0.0, np.nan], [2.0, -2.0, 5.0]])
@@ -45,7 +45,7 @@ TABLE = np.array([[1.0, -8.0, 5.0], [np.nan, 4.0, 5.0], [3.5, 0.0, np.nan], [2.0
 def test_the_range_is_the_minimum_and_maximum_of_each_column():
     scale = scale_of("range", TABLE)
     assert_array_equal(scale.origin, [1, -8, 5])
-    assert_array_equal(scale.unit, [2.5, 12, 1])
+    assert_array_equal(scale.unit[:, 0], [2.5, 12, 1])
     assert_array_equal([scale.low[:, 0], scale.high[:, 0]], [[1, -8, 5], [3.5, 4, 5]])
     assert_array_equal(
         scale.to_units(TABLE, "wrap"),
@@ -56,7 +56,7 @@ def test_the_range_is_the_minimum_and_maximum_of_each_column():
 def test_the_global_range_is_one_for_all_columns():
     scale = scale_of("global", TABLE)
     assert_array_equal(scale.origin, [-8, -8, -8])
-    assert_array_equal(scale.unit, [13, 13, 13])
+    assert_array_equal(scale.unit[:, 0], [13, 13, 13])
     assert_array_equal([scale.low[:, 0], scale.high[:, 0]], [[-8, -8, -8], [5, 5, 5]])
 
 
@@ -80,13 +80,13 @@ def test_a_value_out_of_range_is_ignored_clipped_or_kept(beyond, expected):
     X = np.array(
         [[0.5, 21.0], [1.5, 20.0], [9.0, 99.0], [7.0, -9.0]]
     )  # all cells of the last two rows are out of range
-    assert_array_equal(BEYOND[beyond](scale, X) + scale.origin, expected)
+    assert_array_equal(BEYOND[beyond](scale, X)[0], expected)
 
 
 def test_a_row_without_a_kept_value_is_clipped_and_keeps_missing_cells():
     scale = scale_of("range", np.array([[0.0, 10.0], [1.0, 20.0]]))
     X = np.array([[np.nan, 30.0], [-2.0, np.nan]])
-    assert_array_equal(BEYOND["ignore"](scale, X) + scale.origin, [[np.nan, 20.0], [0.0, np.nan]])
+    assert_array_equal(BEYOND["ignore"](scale, X)[0], [[np.nan, 20.0], [0.0, np.nan]])
 
 
 def test_the_inverse_scale_returns_the_table():

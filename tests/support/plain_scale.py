@@ -7,16 +7,30 @@ import numpy as np
 
 
 def plain_robust(cells):
-    """Return the kept intervals, their shifts and the unit of a column without weights."""
+    """Return the kept intervals, their shifts and their units of a column without weights."""
     x = np.sort([cell for cell in cells if not math.isnan(cell)])
     if not len(x):
-        return [(-1.0, 1.0)], [0.0], 1.0
+        return [(-1.0, 1.0)], [0.0], [1.0]
     q25, median, q75 = (quantile(x, share) for share in (0.25, 0.5, 0.75))
     if not q75 - q25 > 1e-150 or 2 * np.sum(x == median) >= len(x):
-        return with_unit(*tied(x))
+        return with_unit(x, *tied(x))
     centre, sigma = fenced(x)
     if not 4 * sigma > 1e-150:
-        return [(centre - 1, centre + 1)], [centre], 1.0
+        return [(centre - 1, centre + 1)], [centre], [1.0]
+    ends, shifts, unit = bulk_and_groups(x, centre, sigma)
+    if len(ends) > 1:
+        return ends, shifts, [unit] * len(ends)
+    tail = find_tail(x, centre, sigma)
+    if tail is None:
+        return ends, shifts, [max(unit, few_values_unit(x) * sigma)]
+    sign, start, end = tail
+    u = sign * (x - centre) / sigma
+    t = np.sort([log_map(distance + start) for distance in u if distance <= end])
+    record = bulk_and_groups(t, *fenced(t))
+    return unmapped(record, log_map(start + end), centre, sigma, sign, start)
+
+
+def bulk_and_groups(x, centre, sigma):
     u = (x - centre) / sigma
     step = category_step(x, sigma)
     groups = tail_groups(np.sort(u[u > 0]), len(x), step, 2.5, 1e6)
@@ -202,9 +216,12 @@ def tied(x):
     sigma = x[np.abs(x - tie) <= kept].std()
     near = {d: c for d, c in usual.items() if abs(d) <= kept}
     below = sum(c for d, c in near.items() if d < 0) / sum(near.values())
-    unit = max(6 * sigma, kept if 0.05 < below < 0.95 else 1.25 * largest)
+    two_sided = 0.05 < below < 0.95
+    unit = max(6 * sigma, kept if two_sided else 1.25 * largest)
     is_rare_count = sum(others.values()) < 0.2 * len(x) and sum(d in often for d in usual) > 1
-    return tie, kept, 2 * unit if is_rare_count else unit
+    sign = 1 if below < 0.5 else -1
+    end = None if two_sided or discrete else tail_end(sign * (x - tie) / kept, 1, 0.8)
+    return tie, kept, 2 * unit if is_rare_count else unit, sign, end
 
 
 def weighted_quantile(counts, share):
@@ -219,7 +236,88 @@ def weighted_quantile(counts, share):
     return max(map(abs, counts))
 
 
-def with_unit(tie, kept, unit):
+def with_unit(x, tie, kept, unit, sign=1, end=None):
     if not unit > 1e-150:
-        return [(tie - 1, tie + 1)], [tie], 1.0
-    return [(tie - kept, tie + kept)], [tie], unit
+        return [(tie - 1, tie + 1)], [tie], [1.0]
+    if end is None:
+        return [(tie - kept, tie + kept)], [tie], [unit]
+    # the first piece of t, from 0 to 1, is the kept range
+    sigma = 2 * kept
+    v = sign * (x - tie) / sigma
+    t = np.array([log_map(value) for value in v if value <= end / 2])
+    near = t[np.abs(t) <= 1]
+    extent = log_map(end / 2)
+    record = [(-1.0, extent)], [0.0], max(6 * near.std(), 1.25 / 1.5 * extent)
+    return unmapped(record, extent, tie, sigma, sign, 0.0)
+
+
+def log_map(v):
+    """Return log2(1 + 2 v) at v = 0, 0.5, 1.5, 3.5, ... and linear values in between."""
+    knot = 0
+    while v >= start_of(knot + 1):
+        knot += 1
+    return knot + (v - start_of(knot)) / width_of(knot)
+
+
+def start_of(knot):
+    return (2**knot - 1) / 2
+
+
+def width_of(knot):
+    return 2.0 ** (knot - 1)
+
+
+def unmapped(record, cut, centre, sigma, sign, start):
+    """Return the record of x from that of t."""
+    pieces = []
+    for (low, high), shift in zip(*record[:2], strict=True):
+        at = low
+        stop = min(high, cut)
+        while at < stop:
+            knot = max(math.floor(at), 0)
+            to = min(knot + 1, stop)
+            x = [
+                centre + sign * sigma * (start_of(knot) + width_of(knot) * (t - knot) - start)
+                for t in (at, to, shift)
+            ]
+            pieces.append((*sorted(x[:2]), x[2], record[2] * width_of(knot) * sigma))
+            at = to
+    pieces.sort()
+    ends = [piece[:2] for piece in pieces]
+    return ends, [piece[2] for piece in pieces], [piece[3] for piece in pieces]
+
+
+def find_tail(x, centre, sigma):
+    """Return the direction of a tail, the distance of the short end, and that of its own end."""
+    if len({quantile(x, (i + 0.5) / 64) for i in range(64)}) < 13:
+        return None
+    for sign in (1, -1):
+        u = sign * (x - centre) / sigma
+        start = -quantile(np.sort(u[np.abs(u) <= 4]), 0.02)
+        end = tail_end(u, 4, 1.0) if start <= 1.6 else None
+        if end is not None:
+            return sign, start, end
+    return None
+
+
+def tail_end(u, first, fall):
+    """Return the end of the shells whose mass falls, None if they have too few cells."""
+    end = first
+    before = np.sum((u > end / 2) & (u <= end))
+    while True:
+        mass = np.sum((u > end) & (u <= 2 * end))
+        limit = fall * before + (math.sqrt(before) if end > first else 0)
+        mirrored = np.sum((u < -end) & (u >= -2 * end))
+        if mass == 0 or mass > limit or mirrored > mass / 2:
+            break
+        before = mass
+        end *= 2
+    return end if np.sum((u > first) & (u <= end)) >= max(4, 0.005 * len(u)) else None
+
+
+def few_values_unit(x):
+    places = [quantile(x, (i + 0.5) / 64) for i in range(64)]
+    repeated = {value for value in places if places.count(value) > 1}
+    if sum(value in repeated for value in places) < 48 or len(repeated) > 8:
+        return 0
+    return 4 + 2 * (9 - len(repeated)) / 7

@@ -73,28 +73,31 @@ def _circle(analysis: FitAnalysis, name: str, column: int, phases: Array) -> dic
         "centroids": [
             [round(m.real, 6), round(m.imag, 6)] for m in analysis.model.centroids_[:, column]
         ],
-        # the difference of values that is half a turn
-        "half_turn": 1 / analysis.kernel.rates[column],
         "arcs": list(_arcs(analysis.kernel, column, phases)),
     }
 
 
 def _arcs(kernel: Any, column: int, phases: Array) -> Iterator[dict[str, float]]:
-    """Yield the smallest and largest value of each kept interval that has rows, and its origin.
+    """Yield the smallest and largest value of each kept interval that has rows, and its map.
 
-    The origin is the value at angle 0 if the interval extends to it.
+    A value of the interval lies at the angle pi (value - origin)/half_turn.
     """
-    half_turn = 1 / kernel.rates[column]
     scale = kernel.scale
-    intervals = zip(scale.low[column], scale.high[column], scale.shift[column], strict=True)
-    for low, high, shift in (
-        intervals if kernel.beyond != "wrap" else [(-np.inf, np.inf, scale.origin[column])]
+    half_turns = 1 / kernel.rates[column]
+    intervals = zip(
+        scale.low[column], scale.high[column], scale.shift[column], half_turns, strict=True
+    )
+    for low, high, shift, half_turn in (
+        intervals
+        if kernel.beyond != "wrap"
+        else [(-np.inf, np.inf, scale.origin[column], half_turns[0])]
     ):
         values = shift + phases * half_turn
         tolerance = ROUNDING * half_turn
         inside = values[(values >= low - tolerance) & (values <= high + tolerance)]
         if len(inside):
-            yield {"origin": shift, "low": inside.min(), "high": inside.max()}
+            ends = {"low": inside.min(), "high": inside.max()}
+            yield {"origin": shift, "half_turn": half_turn} | ends
 
 
 def missing_and_beyond(analysis: FitAnalysis, names: list[str]) -> dict[str, Any]:

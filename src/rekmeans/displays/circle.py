@@ -45,8 +45,8 @@ class CircleDisplay:
     Parameters
     ----------
     circles : dict
-        The labels (m,), and the features: a list of dicts with name, turns (m,), centroids (k, 2),
-        half_turn and arcs.
+        The labels (m,), and the features: a list of dicts with name, turns (m,), centroids (k, 2)
+        and arcs.
 
     Attributes
     ----------
@@ -157,13 +157,15 @@ class CircleDisplay:
 def _draw_values(ax: Axes, column: dict[str, Any]) -> None:
     """Write round values of the column at their angles, if one turn contains all values."""
     arcs = column["arcs"]
-    ends = [arc[end] - arc["origin"] for arc in arcs for end in ("low", "high")]
-    if not ends or not 0 < max(ends) - min(ends) <= 2 * column["half_turn"]:
+    ends = [
+        (arc[end] - arc["origin"]) / arc["half_turn"] for arc in arcs for end in ("low", "high")
+    ]
+    if not ends or not 0 < max(ends) - min(ends) <= 2:
         return
     for arc in arcs:
         for value in MaxNLocator(max(1, 5 // len(arcs))).tick_values(arc["low"], arc["high"]):
             if arc["low"] <= value <= arc["high"]:
-                angle = np.pi * (value - arc["origin"]) / column["half_turn"]
+                angle = np.pi * (value - arc["origin"]) / arc["half_turn"]
                 x, y = np.cos(angle), np.sin(angle)
                 ax.plot([0.95 * x, x], [0.95 * y, y], color=SOFT, lw=1)
                 ax.text(

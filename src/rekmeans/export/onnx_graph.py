@@ -86,8 +86,9 @@ def onnx_bytes(model: Any) -> bytes:
 
 def _add_map(g: GraphBuilder, kernel: Euler) -> tuple[str, str]:
     """Add the mapped rows (n, 2d) on the grid, int64, and the observed cells (n, d), bool."""
-    steps = _add_period(g, BEYOND_NODES[kernel.beyond](g, kernel.scale), kernel.scale)
-    t = g("Mod", g("Mul", steps, kernel.rates), 2.0, fmod=1)  # (n, d) half-turns
+    steps, rate = BEYOND_NODES[kernel.beyond](g, kernel)
+    steps = _add_period(g, steps, kernel.scale)
+    t = g("Mod", g("Mul", steps, rate), 2.0, fmod=1)  # (n, d) half-turns
     observed = g("Not", g("IsNaN", t))
     turns = g("Where", observed, t, 0.0)
     # older runtimes do not support Cos for double
@@ -126,18 +127,20 @@ def _add_period(g: GraphBuilder, steps: str, scale: Scale) -> str:
     )
 
 
-def _clip(g: GraphBuilder, scale: Scale) -> str:
-    """Clip the offsets to the nearest interval.
+def _clip(g: GraphBuilder, kernel: Euler) -> tuple[str, Any]:
+    """Add the offsets of clipped values from the shifts of their intervals, and the rates.
 
     Comparisons instead of Min and Max keep missing cells missing in every runtime.
     """
+    scale = kernel.scale
     lacks = np.isnan(scale.low)
     # the largest possible distance
     low, high = (np.where(lacks, np.inf, ends) for ends in (scale.low, scale.high))
-    shift = np.where(lacks, 0.0, scale.shift)
+    shift, rate = (np.where(lacks, 0.0, values) for values in (scale.shift, kernel.rates))
     value = _add_nearest_end(g, low[:, 0], high[:, 0])
     gap = ""
     own_shift: Any = shift[:, 0]
+    own_rate: Any = rate[:, 0]
     for i in range(1, low.shape[1]):
         gap = gap or g("Abs", g("Sub", "X", value))
         other = _add_nearest_end(g, low[:, i], high[:, i])
@@ -145,7 +148,8 @@ def _clip(g: GraphBuilder, scale: Scale) -> str:
         closer = g("Less", other_gap, gap)
         value, gap = g("Where", closer, other, value), g("Where", closer, other_gap, gap)
         own_shift = g("Where", closer, shift[:, i], own_shift)
-    return g("Sub", value, own_shift)
+        own_rate = g("Where", closer, rate[:, i], own_rate)
+    return g("Sub", value, own_shift), own_rate
 
 
 def _add_nearest_end(g: GraphBuilder, low: Any, high: Any) -> str:
@@ -153,22 +157,24 @@ def _add_nearest_end(g: GraphBuilder, low: Any, high: Any) -> str:
     return g("Where", g("Less", "X", low), low, capped)
 
 
-def _ignore(g: GraphBuilder, scale: Scale) -> str:
+def _ignore(g: GraphBuilder, kernel: Euler) -> tuple[str, Any]:
     """Replace values outside the intervals with NaN, or clip a row that has no other values."""
     inside = ""
-    for low, high in zip(scale.low.T, scale.high.T, strict=True):
+    for low, high in zip(kernel.scale.low.T, kernel.scale.high.T, strict=True):
         in_interval = g("And", g("GreaterOrEqual", "X", low), g("LessOrEqual", "X", high))
         inside = g("Or", inside, in_interval) if inside else in_interval
     # (n, 1)
     n_inside = g("ReduceSum", g("Cast", inside, to=TensorProto.INT64), np.array([1]), keepdims=1)
-    return g("Where", g("Or", inside, g("Equal", n_inside, 0)), _clip(g, scale), np.nan)
+    steps, rate = _clip(g, kernel)
+    return g("Where", g("Or", inside, g("Equal", n_inside, 0)), steps, np.nan), rate
 
 
-def _wrap(g: GraphBuilder, scale: Scale) -> str:
-    return g("Sub", "X", scale.origin)
+def _wrap(g: GraphBuilder, kernel: Euler) -> tuple[str, Any]:
+    return g("Sub", "X", kernel.scale.origin), kernel.rates[:, 0]
 
 
-BEYOND_NODES: dict[str, Callable[[GraphBuilder, Scale], str]] = {
+# the offsets (n, d) of values from the shifts of their intervals, and the rates of the intervals
+BEYOND_NODES: dict[str, Callable[[GraphBuilder, Euler], tuple[str, Any]]] = {
     "ignore": _ignore,
     "clip": _clip,
     "wrap": _wrap,

@@ -93,8 +93,8 @@ class Euler(Kernel):
 
     @property
     def rates(self) -> Array:
-        """The half-turns per unit of each column, (d,); a period is always a full turn."""
-        period = self.scale.period
+        """The half-turns per unit of each interval, (d, m); a period is always a full turn."""
+        period = self.scale.period[:, None]
         is_periodic = period > 0
         turn = 2.0 / np.where(is_periodic, period, 1.0)
         return np.where(is_periodic, turn, self.alpha / self.scale.unit)
@@ -104,7 +104,8 @@ class Euler(Kernel):
 
         They are computed in float64, in the order of the formula.
         """
-        return self.scale.offsets(X, self.beyond) * self.rates
+        steps, interval = self.scale.offsets(X, self.beyond)
+        return steps * self.scale.at(self.rates, interval)
 
     def embed(self, X: Array) -> Array:
         t = np.fmod(self.coordinates(X), 2.0)

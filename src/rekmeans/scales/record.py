@@ -1,6 +1,7 @@
 """The record of a scale, and the scales that need at most the extent of the columns.
 
-A value x in a kept interval [low, high] becomes z = (x - shift)/unit.
+A value x in a kept interval [low, high] becomes z = (x - shift)/unit, with the shift and unit of
+the interval.
 """
 
 from __future__ import annotations
@@ -15,34 +16,37 @@ from .._grid import Array
 from ..table import ColumnSummary
 
 MIN_WIDTH = 1e-150  # a narrower column counts as constant, because 1/unit would overflow
-MAX_INTERVALS = 8  # kept intervals of a column
+MAX_INTERVALS = 24  # kept intervals of a column
 
 
 @dataclass(frozen=True)
 class Scale:
-    """A scale: up to 8 kept intervals per column, each with a shift, and a unit and a period.
+    """A scale: up to 24 kept intervals per column, each with a shift and a unit, and a period.
 
-    A value x in interval i of its column is mapped to (x - shift_i)/unit. Different shifts shorten
-    the gaps between intervals. A column with fewer than m intervals has NaN in place of the others.
-    In a periodic column, x - shift is reduced modulo the period.
+    A value x in interval i of its column is mapped to (x - shift_i)/unit_i. Different shifts
+    shorten the gaps between intervals, and larger units compress a long tail. Of two intervals that
+    share an end, the first contains it. A column with fewer than m intervals has NaN in place of
+    the others. In a periodic column, x - shift is reduced modulo the period. A unit of shape (d,)
+    is used for all intervals of each column.
     """
 
     low: Array  # (d, m)
     high: Array  # (d, m)
     shift: Array  # (d, m)
-    unit: Array  # (d,)
+    unit: Array  # (d, m)
     period: Array  # (d,), 0 for columns without a period
     # (d,) share of the cells of each column outside its kept intervals, if it was counted
     left_out: Array | None = None
 
     def __post_init__(self) -> None:
         d, m = self.low.shape
+        if self.unit.shape == (d,):
+            object.__setattr__(self, "unit", np.repeat(self.unit[:, None], m, axis=1))
         shapes = [values.shape for values in (self.high, self.shift, self.unit, self.period)]
-        if not 1 <= m <= MAX_INTERVALS or shapes != [(d, m), (d, m), (d,), (d,)]:
+        if not 1 <= m <= MAX_INTERVALS or shapes != [(d, m), (d, m), (d, m), (d,)]:
             raise ValueError(
-                f"low, high and shift of a scale must have shape (d, m) with m from 1 to "
-                f"{MAX_INTERVALS}, and unit and period shape (d,); got low {self.low.shape} and "
-                f"{shapes}."
+                f"low, high, shift and unit of a scale must have shape (d, m) with m from 1 to "
+                f"{MAX_INTERVALS}, and period shape (d,); got low {self.low.shape} and {shapes}."
             )
         unused = np.isnan(self.low)
         if (
@@ -51,10 +55,8 @@ class Scale:
             or np.isnan(self.high[~unused]).any()
         ):
             raise ValueError("a scale must be finite and have an interval in every column.")
-        if (
-            not (np.isfinite(self.unit) & (self.unit > MIN_WIDTH)).all()
-            or (self.low > self.high).any()
-        ):
+        unit = self.unit[~unused]
+        if not (np.isfinite(unit) & (unit > MIN_WIDTH)).all() or (self.low > self.high).any():
             raise ValueError("a scale must have positive units and ordered bounds.")
         is_period = np.isfinite(self.period) & ((self.period == 0) | (self.period > MIN_WIDTH))
         if not is_period.all():
@@ -69,14 +71,14 @@ class Scale:
             if values is not None and values.dtype != np.float64:
                 raise ValueError(f"{name} must be of type float64, got {values.dtype}")
         if self.left_out is not None and (
-            self.left_out.shape != self.unit.shape or np.isnan(self.left_out).any()
+            self.left_out.shape != self.period.shape or np.isnan(self.left_out).any()
         ):
             raise ValueError("left_out must be a share for each column")
 
     @classmethod
     def of_intervals(cls, low: Array, high: Array, shift: Array, unit: Array) -> Self:
         """Return a scale with one interval per column and no periods; all arrays are (d,)."""
-        return cls(low[:, None], high[:, None], shift[:, None], unit, np.zeros(len(unit)))
+        return cls(low[:, None], high[:, None], shift[:, None], unit[:, None], np.zeros(len(unit)))
 
     @property
     def n_columns(self) -> int:
@@ -110,44 +112,48 @@ class Scale:
             return (X >= self.low[:, 0]) & (X <= self.high[:, 0])
         return np.any((X[..., None] >= self.low) & (X[..., None] <= self.high), axis=-1)
 
-    def offsets(self, X: Array, beyond: str) -> Array:
-        """Return x - shift modulo the period, (n, d) float64; NaN for missing and ignored cells."""
-        steps = np.asarray(BEYOND[beyond](self, X), np.float64)
+    def offsets(self, X: Array, beyond: str) -> tuple[Array, Array | int]:
+        """Return x - shift modulo the period, (n, d) float64, and the interval of each cell.
+
+        Missing and ignored cells are NaN.
+        """
+        values, interval = BEYOND[beyond](self, X)
+        steps = np.asarray(values - self.at(self.shift, interval), np.float64)
         periodic = np.flatnonzero(self.period > 0)
         if len(periodic):
             steps[:, periodic] = np.fmod(steps[:, periodic], self.period[periodic])
-        return steps
+        return steps, interval
 
     def to_units(self, X: Array, beyond: str) -> Array:
         """Return z = (x - shift)/unit, (n, d)."""
-        return self.offsets(X, beyond) / self.unit
+        steps, interval = self.offsets(X, beyond)
+        return steps / self.at(self.unit, interval)
 
     def from_units(self, Z: Array) -> Array:
-        """Return x = shift + unit z, with the shift of the interval with the image nearest to z."""
+        """Return x = shift + unit z, by the interval with the image nearest to z."""
         if self.low.shape[1] == 1:
-            return self.shift[:, 0] + self.unit * Z
-        steps = self.unit * Z
-        ends = np.clip(steps[..., None], self.low - self.shift, self.high - self.shift)
-        return steps + self._at(self.shift, _least_gap(ends, steps))
+            return self.shift[:, 0] + self.unit[:, 0] * Z
+        steps = Z[..., None] * self.unit  # (n, d, m)
+        ends = np.clip(steps, self.low - self.shift, self.high - self.shift)
+        interval = _least_gap(ends / self.unit, steps / self.unit)
+        return self.at(self.unit, interval) * Z + self.at(self.shift, interval)
 
-    def nearest_ends(self, X: Array) -> tuple[Array, Array]:
-        """Return the nearest kept value of each cell, (n, d), and the shift of its interval."""
+    def nearest_ends(self, X: Array) -> tuple[Array, Array | int]:
+        """Return the nearest kept value of each cell, (n, d), and its interval."""
         if self.low.shape[1] == 1:
-            return np.clip(X, self.low[:, 0], self.high[:, 0]), self.shift[:, 0]
+            return np.clip(X, self.low[:, 0], self.high[:, 0]), 0
         ends = np.clip(X[..., None], self.low, self.high)  # (n, d, m)
-        nearest = _least_gap(ends, X)
-        return np.take_along_axis(ends, nearest[..., None], -1)[..., 0], self._at(
-            self.shift, nearest
-        )
+        interval = _least_gap(ends, X[..., None])
+        return np.take_along_axis(ends, interval[..., None], -1)[..., 0], interval
 
-    def _at(self, values: Array, interval: Array) -> Array:
-        """Return values[column, interval] for each cell, (n, d)."""
+    def at(self, values: Array, interval: Array | int) -> Array:
+        """Return the values (d, m) of the interval of each cell, (n, d); (d,) for one interval."""
         return values[np.arange(self.n_columns), interval]
 
 
 def _least_gap(ends: Array, values: Array) -> Array:
-    """Return the interval (n, d) with the end (n, d, m) nearest to each value; 0 if missing."""
-    distances = np.abs(ends - values[..., None])
+    """Return the first interval (n, d) with the end (n, d, m) nearest to the value; 0 if NaN."""
+    distances = np.abs(ends - values)
     return np.where(np.isnan(distances), np.inf, distances).argmin(axis=-1)
 
 
@@ -156,22 +162,21 @@ def positive_unit(width: Array) -> Array:
     return np.where(width > MIN_WIDTH, width, 1.0)
 
 
-def ignore(scale: Scale, X: Array) -> Array:
+def ignore(scale: Scale, X: Array) -> tuple[Array, Array | int]:
     """Treat values outside the kept intervals as missing; clip a row without a kept value."""
-    values, shift = scale.nearest_ends(X)
+    values, interval = scale.nearest_ends(X)
     inside = scale.inside(X)
-    return np.where(inside | ~inside.any(axis=1, keepdims=True), values - shift, np.nan)
+    return np.where(inside | ~inside.any(axis=1, keepdims=True), values, np.nan), interval
 
 
-def clip(scale: Scale, X: Array) -> Array:
+def clip(scale: Scale, X: Array) -> tuple[Array, Array | int]:
     """Replace values outside the kept intervals by the nearest kept value."""
-    values, shift = scale.nearest_ends(X)
-    return values - shift
+    return scale.nearest_ends(X)
 
 
-def wrap(scale: Scale, X: Array) -> Array:
-    """Map all values as if there were a single interval, as in the paper: distant values wrap."""
-    return X - scale.origin
+def wrap(scale: Scale, X: Array) -> tuple[Array, Array | int]:
+    """Map all values by the first interval, as in the paper: distant values wrap."""
+    return X, 0
 
 
 def uninformative_rows(scale: Scale, X: Array) -> Array:
@@ -179,7 +184,12 @@ def uninformative_rows(scale: Scale, X: Array) -> Array:
     return np.logical_not(scale.inside(X).any(axis=1))
 
 
-BEYOND: dict[str, Callable[[Scale, Array], Array]] = {"ignore": ignore, "clip": clip, "wrap": wrap}
+# rules for values outside the kept intervals: their values and intervals
+BEYOND: dict[str, Callable[[Scale, Array], tuple[Array, Array | int]]] = {
+    "ignore": ignore,
+    "clip": clip,
+    "wrap": wrap,
+}
 
 
 def identity_scale(n_columns: int) -> Scale:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -9,24 +10,40 @@ import numpy as np
 
 from .._grid import Array
 from ..table import ColumnSummary
-from .far_groups import FENCE_SIGMAS, NEAREST, NORMAL_IQR, Interval, far_groups, least_mass
+from .far_groups import (
+    FENCE_SIGMAS,
+    FEW_VALUES,
+    NEAREST,
+    NORMAL_IQR,
+    PLACES,
+    Interval,
+    far_groups,
+    fenced_moments,
+    least_mass,
+)
 from .record import MAX_INTERVALS, MIN_WIDTH, Scale
-from .sorted_columns import SortedColumns, moments
-from .tied import tied_column
+from .sorted_columns import SortedCells, SortedColumns, moments
+from .tails import PIECE_WIDTHS, Tail, compress, cut_into_pieces, find_tail, to_distance
+from .tied import TiedColumn, tied_column
 
 BULK_SIGMAS = 4.0  # half the width of the bulk in sigmas; a unit is at least this long
 WIDEST_GAP = 1.0  # sigmas: wider gaps between kept intervals are shortened to this
 TAIL = 0.02  # share of the kept cells at either end that are excluded from the extent
 REACHES = (0.0, 4.0, 12.0)  # sigmas beyond the kept intervals: errors are counted in between
+MAX_GROUPS = 8  # intervals of a column with groups
+# Few values fill at least FEW_PLACES of PLACES quantiles, and errors may fill the others. Units of
+# these columns are wider: by FEW_SIGMAS for two values, and by less for more values.
+FEW_PLACES = 48
+FEW_SIGMAS = 2.0
 FOLDED_SHARE = 0.85  # smallest unit of a column with several intervals, as a share of its extent
 
-# positions in the record of a column; LOW, HIGH and SHIFT have MAX_INTERVALS values each
+# positions in the record of a column; LOW, HIGH, SHIFT and UNIT have MAX_INTERVALS values each
 LOW = 0
 HIGH = MAX_INTERVALS
 SHIFT = 2 * MAX_INTERVALS
 UNIT = 3 * MAX_INTERVALS
-LEFT_OUT = 3 * MAX_INTERVALS + 1
-RECORD = 3 * MAX_INTERVALS + 2
+LEFT_OUT = 4 * MAX_INTERVALS
+RECORD = 4 * MAX_INTERVALS + 1
 
 
 def robust_scale(summary: ColumnSummary) -> Scale:
@@ -38,19 +55,19 @@ def robust_scale(summary: ColumnSummary) -> Scale:
     If half of the cells of a column are equal, its scale follows from the other cells.
     """
     placed = summary.find_compiled(place_columns)(summary)
-    low, high, shift = placed[:-2].reshape(3, MAX_INTERVALS, -1)
-    used = slice(0, int((~np.isnan(low)).any(axis=1).sum()))
-    low, high, shift = (np.ascontiguousarray(values[used].T) for values in (low, high, shift))
-    return Scale(low, high, shift, placed[UNIT], np.zeros(summary.n_columns), placed[LEFT_OUT])
+    intervals = placed[:LEFT_OUT].reshape(4, MAX_INTERVALS, -1)
+    used = int((~np.isnan(intervals[0])).any(axis=1).sum())
+    low, high, shift, unit = (np.ascontiguousarray(values[:used].T) for values in intervals)
+    return Scale(low, high, shift, unit, np.zeros(summary.n_columns), placed[LEFT_OUT])
 
 
 def place_columns(summary: ColumnSummary) -> Array:
-    """Return the records of all columns, (26, d), with NaN for unused intervals."""
+    """Return the records of all columns, (RECORD, d), with NaN for unused intervals."""
     return summary.by_block(_place_block)
 
 
 def _place_block(X: Array, weights: Array | None, row_weight: float) -> Array:
-    """Return the records of some columns, (26, m)."""
+    """Return the records of some columns, (RECORD, m)."""
     columns = SortedColumns.sort(X, weights, row_weight)
     q25, median, q75 = (columns.quantile(share) for share in (0.25, 0.5, 0.75))
     at_median = columns.mass_of_first(columns.count_up_to(median)) - columns.mass_of_first(
@@ -60,7 +77,7 @@ def _place_block(X: Array, weights: Array | None, row_weight: float) -> Array:
     placed = np.full((RECORD, len(median)), np.nan)
     tied = np.flatnonzero(~has_spread & (columns.n_observed > 0))
     if len(tied):
-        placed[:, tied] = _place_tied(columns.take(tied), X[:, tied], weights)
+        placed[:, tied] = _place_tied(columns.take(tied))
     if has_spread.any():
         fence = FENCE_SIGMAS * (q75 - q25)[has_spread] / NORMAL_IQR
         centre, sigma = moments(X[:, has_spread], weights, median[has_spread], fence)
@@ -69,24 +86,117 @@ def _place_block(X: Array, weights: Array | None, row_weight: float) -> Array:
     return _with_unit_one(placed)
 
 
-def _place_tied(columns: SortedColumns, X: Array, weights: Array | None) -> Array:
-    """Return the records of columns with one value in half of the cells: one interval around it."""
-    found = [tied_column(columns.cells(column)) for column in range(X.shape[1])]
-    tie, kept = (np.array(values) for values in list(zip(*found, strict=True))[:2])
-    sigma = moments(X, weights, tie, np.where(kept > 0, kept, 1.0))[1]
-    low = tie - kept
-    high = tie + kept
-    inside = columns.mass_of_first(columns.count_up_to(high)) - columns.mass_of_first(
-        columns.count_below(low)
-    )
-    placed = np.full((RECORD, len(tie)), np.nan)
-    unit = [column.unit(float(s)) for column, s in zip(found, sigma, strict=True)]
-    placed[[LOW, HIGH, SHIFT, UNIT, LEFT_OUT]] = low, high, tie, unit, 1 - inside / columns.total
+def _place_tied(columns: SortedColumns) -> Array:
+    """Return the records of columns with one value in half of the cells."""
+    placed = np.full((RECORD, len(columns.n_observed)), np.nan)
+    for column in range(placed.shape[1]):
+        cells = columns.cells(column)
+        tied = tied_column(cells)
+        tie, kept = tied.tie, tied.kept
+        sigma = cells.moments(tie, kept if kept > 0 else 1.0)[1]
+        ends = (tie - kept, tie + kept)
+        left_out = 1 - cells.mass_within(*ends) / cells.total
+        _put(placed, column, [ends], [tie], tied.unit(sigma, kept), left_out)
+        if tied.tail is not None:
+            record = _place_tied_tail(cells, tied, tied.tail)
+            placed[:, column] = placed[:, column] if record is None else record
     return placed
 
 
+def _place_tied_tail(cells: SortedCells, tied: TiedColumn, tail: Tail) -> Array | None:
+    """Return the record of a tied column with a tail, None if it cannot be represented.
+
+    The first piece extends from the tie to the end of the range that is kept without a tail.
+    """
+    width = tied.kept / PIECE_WIDTHS[0]
+    image = map_tail(cells, tied.tie, width, tail)
+    extent = compress(tail.end)
+    unit = tied.unit(image.moments(0.0, 1.0)[1], extent)
+    return record_of_tail(cells, tied.tie, width, tail, [(-1.0, extent, 0.0, unit)])
+
+
 def _place_spread(columns: SortedColumns, centre: Array, sigma: Array) -> Array:
-    """Return the records of columns with different quartiles: the bulk and distant groups."""
+    """Return the records of columns with different quartiles."""
+    placed = _place_bulk_and_groups(columns, centre, sigma)
+    has_groups = ~np.isnan(placed[LOW + 1])
+    for column in map(int, np.flatnonzero(~has_groups & (sigma > MIN_WIDTH))):
+        cells = columns.cells(column)
+        tail = find_tail(cells, centre[column], sigma[column])
+        if tail is not None:
+            record = _place_tail(cells, centre[column], sigma[column], tail)
+            if record is not None:
+                placed[:, column] = record
+        else:
+            placed[UNIT, column] = max(placed[UNIT, column], few_values_unit(cells) * sigma[column])
+    return placed
+
+
+def few_values_unit(cells: SortedCells) -> float:
+    """Return the least unit of a column with few values in standard deviations, 0 for others.
+
+    Values are few if they are those at nearly all of PLACES quantiles.
+    """
+    places = cells.quantile((np.arange(PLACES) + 0.5) / PLACES)
+    counts = np.diff(np.flatnonzero(np.concatenate([[True], places[1:] != places[:-1], [True]])))
+    repeated = counts[counts >= 2]
+    if repeated.sum() < FEW_PLACES or len(repeated) > FEW_VALUES:
+        return 0.0
+    return BULK_SIGMAS + FEW_SIGMAS * (FEW_VALUES + 1 - len(repeated)) / (FEW_VALUES - 1)
+
+
+def _place_tail(cells: SortedCells, centre: float, sigma: float, tail: Tail) -> Array | None:
+    """Return the record of a column with a tail, None if its mapped cells have no spread."""
+    image = map_tail(cells, centre, sigma, tail)
+    q25, median, q75 = (float(image.quantile(share)) for share in (0.25, 0.5, 0.75))
+    if not q75 - q25 > MIN_WIDTH or 2 * image.mass_within(median, median) >= image.total:
+        return None
+    bulk = (np.array([value]) for value in fenced_moments(image))
+    record = _place_bulk_and_groups(image.as_columns(), *bulk)
+    intervals = record[:LEFT_OUT].reshape(4, MAX_INTERVALS).T
+    return record_of_tail(cells, centre, sigma, tail, intervals)
+
+
+def map_tail(cells: SortedCells, centre: float, sigma: float, tail: Tail) -> SortedCells:
+    """Return t of the cells up to the end of the tail, in ascending order."""
+    end = centre + tail.sign * sigma * tail.end
+    bounds = (-np.inf, end) if tail.sign > 0 else (end, np.inf)
+    distances = cells.take_slice(*cells.places(*bounds)).standardize(centre, sigma, tail.sign)
+    return replace(distances, values=compress(distances.values + tail.start))
+
+
+def record_of_tail(
+    cells: SortedCells, centre: float, sigma: float, tail: Tail, intervals: Any
+) -> Array | None:
+    """Return the record of a column from intervals of t: (low, high, shift, unit) each.
+
+    It is None if a unit is too small or too large.
+    """
+    step = tail.sign * sigma
+    cut = compress(tail.end + tail.start)
+    kept = 0.0
+    found: list[tuple[float, float, float, float]] = []
+    for low, high, shift, unit in intervals:
+        if not low < cut:
+            continue
+        own = []
+        for piece, *ends in cut_into_pieces(low, min(high, cut)):
+            one, two, origin = (
+                centre + step * (to_distance(t, piece) - tail.start) for t in (*ends, shift)
+            )
+            own.append((min(one, two), max(one, two), origin, unit * PIECE_WIDTHS[piece] * sigma))
+        own.sort()
+        kept += cells.mass_within(own[0][0], own[-1][1])
+        found += own
+    placed = np.full(RECORD, np.nan)
+    for i, values in enumerate(sorted(found)):
+        placed[[LOW + i, HIGH + i, SHIFT + i, UNIT + i]] = values
+    placed[LEFT_OUT] = 1 - kept / cells.total
+    is_valid = all(unit > MIN_WIDTH and np.isfinite(origin + unit) for *_, origin, unit in found)
+    return placed if is_valid else None
+
+
+def _place_bulk_and_groups(columns: SortedColumns, centre: Array, sigma: Array) -> Array:
+    """Return the records of columns with the bulk and distant groups."""
     low = centre - BULK_SIGMAS * sigma
     high = centre + BULK_SIGMAS * sigma
     errors = _adjacent_errors(columns, low, high, sigma)
@@ -168,7 +278,7 @@ def _extent_without_tails(
 def _merge(intervals: list[Interval]) -> list[Interval]:
     """Return the intervals in order, after merging those that overlap.
 
-    If there are too many for a scale, those with the smallest gaps are merged too.
+    If there are more than MAX_GROUPS, those with the smallest gaps are merged too.
     """
     merged: list[Interval] = []
     for low, high in sorted(intervals):
@@ -176,7 +286,7 @@ def _merge(intervals: list[Interval]) -> list[Interval]:
             merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
         else:
             merged.append((low, high))
-    while len(merged) > MAX_INTERVALS:
+    while len(merged) > MAX_GROUPS:
         at = int(np.argmin([after[0] - before[1] for before, after in pairwise(merged)]))
         merged[at : at + 2] = [(merged[at][0], merged[at + 1][1])]
     return merged
@@ -206,7 +316,7 @@ def _put(
         placed[LOW + i, columns] = low
         placed[HIGH + i, columns] = high
         placed[SHIFT + i, columns] = shift
-    placed[UNIT, columns] = unit
+        placed[UNIT + i, columns] = unit
     placed[LEFT_OUT, columns] = left_out
 
 

@@ -166,8 +166,17 @@ class SortedCells:
 
     def take_between(self, low: float, high: float) -> SortedCells:
         """Return the cells in (low, high]."""
-        at = slice(*np.searchsorted(self.values, [low, high], side="right"))
+        return self.take_slice(*np.searchsorted(self.values, [low, high], side="right"))
+
+    def take_slice(self, first: int, last: int) -> SortedCells:
+        """Return the cells from index `first` to `last` - 1."""
+        at = slice(first, last)
         return self._take(self.values[at], at)
+
+    def first_after_mass(self, mass: float) -> float:
+        """Return the first value at which the running mass exceeds `mass`."""
+        place = np.searchsorted(self.running_mass[1:], mass, side="right")
+        return float(self.values[np.minimum(place, len(self.values) - 1)])
 
     def standardize(self, centre: float, unit: float, sign: int) -> SortedCells:
         """Return sign (x - centre)/unit in ascending order."""
@@ -182,6 +191,13 @@ class SortedCells:
             self.values[:, None], self.weights, np.array([middle]), np.array([distance])
         )
         return float(mean[0]), float(sigma[0])
+
+    def as_columns(self) -> SortedColumns:
+        """Return these cells as the only column."""
+        weights = None if self.weights is None else self.weights[:, None]
+        return SortedColumns(
+            self.values[:, None], weights, self.row_weight, np.array([len(self.values)])
+        )
 
     def distinct(self) -> tuple[Array, Array]:
         """Return the distinct values in ascending order, and the mass of each."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from .._grid import Array
 from .sorted_columns import SortedCells
+from .tails import Side, Tail, tail_beyond
 
 # The tie is the most frequent value of a column; the "other cells" have other values.
 # a value in at least this share of all cells, and in this many cells, is not an error
@@ -34,20 +35,28 @@ UNIT_DISTANCES = 1.25
 # thousands of such columns, and their unit is multiplied by RARE_UNITS.
 RARE = 0.2
 RARE_UNITS = 2.0
+# The mass of a tail falls to at most this share from shell to shell. This is stricter than in
+# columns without a tie, because errors are a larger share of the other cells than of all cells.
+TAIL_FALL = 0.8
 BOTH_SIDES = 0.05  # with this share of the other cells on each side, a column extends to both sides
 
 
 class TiedColumn(NamedTuple):
-    """The kept range of a tied column, and the terms of its unit; 0 for a constant column."""
+    """The kept range of a tied column, and the terms of its unit; 0 for a constant column.
+
+    The other cells of a column with a tail lie on one side. Its distances are in units of twice
+    `kept`.
+    """
 
     tie: float
     kept: float  # on each side of the tie
-    least_unit: float
+    least_unit: float  # in units of `kept`
     factor: float
+    tail: Tail | None = None
 
-    def unit(self, sigma: float) -> float:
-        """Return the unit if the kept cells have the standard deviation `sigma`."""
-        return self.factor * max(UNIT_SIGMAS * sigma, self.least_unit)
+    def unit(self, sigma: float, extent: float) -> float:
+        """Return the unit if the kept cells have this standard deviation and this extent."""
+        return self.factor * max(UNIT_SIGMAS * sigma, self.least_unit * extent)
 
 
 def tied_column(cells: SortedCells) -> TiedColumn:
@@ -71,8 +80,10 @@ def tied_column(cells: SortedCells) -> TiedColumn:
     below = mass[near & (values < tie)].sum() / mass[near].sum()
     both = BOTH_SIDES < below < 1 - BOTH_SIDES
     is_rare_count = mass.sum() < RARE * cells.total and np.count_nonzero(usual & repeated) > 1
-    least_unit = kept if both else UNIT_DISTANCES * largest
-    return TiedColumn(tie, kept, least_unit, RARE_UNITS if is_rare_count else 1.0)
+    least_unit = 1.0 if both else UNIT_DISTANCES / KEPT
+    side = Side(cells, tie, 2 * kept, 1 if below < 0.5 else -1)
+    tail = None if both or discrete else tail_beyond(side, 0.5, TAIL_FALL)
+    return TiedColumn(tie, kept, least_unit, RARE_UNITS if is_rare_count else 1.0, tail)
 
 
 def _without_codes(distances: Array, mass: Array, repeated: Array) -> Array:

@@ -76,8 +76,8 @@ def test_column_scales_reject_inconsistent_arrays():
     data = np.ones(3)
     indices = np.array([0, 1, 3])
     indptr = np.array([0, 2, 3])
-    assert _core.place_columns(X, np.array([0, 3]), np.array([1, 2]), 1.0, 0).shape == (26, 3)
-    assert _core.place_columns(data, indices, indptr, 4, None, 1.0, 2).shape == (26, 2)
+    assert _core.place_columns(X, np.array([0, 3]), np.array([1, 2]), 1.0, 0).shape == (97, 3)
+    assert _core.place_columns(data, indices, indptr, 4, None, 1.0, 2).shape == (97, 2)
     bad = [
         lambda: _core.place_columns(X, np.array([0, 4]), None, 1.0, 1),
         lambda: _core.place_columns(X, np.array([-1]), None, 1.0, 1),

@@ -293,7 +293,9 @@ BOTH_SIDES: float = 0.05
 
 MIN_WIDTH: float = 1e-150
 
-MAX_INTERVALS: int = 8
+MAX_INTERVALS: int = 24
+
+MAX_GROUPS: int = 8
 
 BULK_SIGMAS: float = 4.0
 
@@ -303,7 +305,31 @@ TAIL: float = 0.02
 
 FOLDED_SHARE: float = 0.85
 
-RECORD: int = 26
+FEW_PLACES: int = 48
+
+FEW_SIGMAS: float = 2.0
+
+SHORT_SIDE: float = 1.6
+
+SHORT_TAIL: float = 0.02
+
+TAIL_START: float = 4.0
+
+MAX_TAIL: float = 4096.0
+
+MIN_TAIL_SHARE: float = 0.005
+
+MIN_TAIL_CELLS: float = 4.0
+
+MAX_MIRRORED: float = 0.5
+
+MIN_TAIL_VALUES: int = 13
+
+N_PIECES: int = 14
+
+TAIL_FALL: float = 0.8
+
+RECORD: int = 97
 
 REACHES: tuple = (0.0, 4.0, 12.0)
 

@@ -198,11 +198,11 @@ class PhaseMap:
         def upload(values: Array) -> torch.Tensor:
             return torch.from_numpy(np.ascontiguousarray(values, np.float64)).to(device)
 
-        # (m, d)
         self.low, self.high, self.shift = (
             upload(ends.T) for ends in (scale.low, scale.high, scale.shift)
-        )
-        self.factor = upload(cast(Euler, kernel).rates if self.is_euler else scale.unit)
+        )  # (m, d)
+        factor = cast(Euler, kernel).rates if self.is_euler else scale.unit
+        self.factor = upload(factor.T)  # (m, d)
         self.periodic = torch.from_numpy(np.flatnonzero(scale.period > 0)).to(device)
         self.period = upload(scale.period[scale.period > 0])
 
@@ -212,43 +212,46 @@ class PhaseMap:
         Missing coordinates are NaN. The mask (m,) is None if all rows are informative.
         """
         X = X.to(torch.float64)
-        steps, informative = self._steps(X)
+        values, shift, factor = (
+            (X, self.shift[0], self.factor[0]) if self.beyond == "wrap" else self._nearest_ends(X)
+        )
+        steps = values - shift
+        informative = None
+        if self.beyond == "ignore":
+            inside = self._inside(X)
+            informative = inside.any(1)
+            steps.masked_fill_(~(inside | ~informative[:, None]), torch.nan)
         if len(self.periodic):
             steps[:, self.periodic] = torch.fmod(steps[:, self.periodic], self.period)
-        return (steps * self.factor if self.is_euler else steps / self.factor), informative
+        return (steps * factor if self.is_euler else steps / factor), informative
 
-    def _steps(self, X: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Return x minus the shift of its interval, and a mask of the informative rows."""
-        if self.beyond == "wrap":
-            return X - self.shift[0], None
-        values, shift = self._nearest_ends(X)
-        steps = values - shift
-        if self.beyond == "clip":
-            return steps, None
+    def _inside(self, X: torch.Tensor) -> torch.Tensor:
+        """Return a mask (m, d) of the cells inside the kept intervals."""
         inside = torch.zeros_like(X, dtype=torch.bool)
         for low, high in zip(self.low, self.high, strict=True):
             inside |= (X >= low) & (X <= high)
-        informative = inside.any(1)
-        return steps.masked_fill_(~(inside | ~informative[:, None]), torch.nan), informative
+        return inside
 
-    def _nearest_ends(self, X: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Clip each cell to the nearest kept interval; return it with the shift of that interval.
+    def _nearest_ends(self, X: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Clip each cell to the nearest kept interval; return it with its shift and its factor.
 
         If several intervals are equally near, take the first.
         """
         values = _clip_cells(X, self.low[0], self.high[0])
-        shift = self.shift[0]
+        shift, factor = self.shift[0], self.factor[0]
         if len(self.low) == 1:
-            return values, shift
-        shift = shift.expand_as(X)
+            return values, shift, factor
+        shift, factor = shift.expand_as(X), factor.expand_as(X)
         gap = (values - X).abs()
-        for low, high, other in zip(self.low[1:], self.high[1:], self.shift[1:], strict=True):
+        others = zip(self.low[1:], self.high[1:], self.shift[1:], self.factor[1:], strict=True)
+        for low, high, other_shift, other_factor in others:
             ends = _clip_cells(X, low, high)
             distance = (ends - X).abs()
             closer = distance < gap  # False if the column does not have this interval
             values, gap = torch.where(closer, ends, values), torch.where(closer, distance, gap)
-            shift = torch.where(closer, other, shift)
-        return values, shift
+            shift = torch.where(closer, other_shift, shift)
+            factor = torch.where(closer, other_factor, factor)
+        return values, shift, factor
 
     def embed(self, X: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Return the mapped rows of cells (m, d), and a mask of informative rows.

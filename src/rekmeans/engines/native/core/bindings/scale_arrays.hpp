@@ -1,5 +1,7 @@
 // The scale of the columns of a table, as passed from Python.
 #pragma once
+#include <cmath>
+
 #include "../exact/phase_map.hpp"
 #include "checks.hpp"
 
@@ -7,7 +9,7 @@ namespace rekmeans {
 
 inline std::vector<double> to_vector(const Doubles& a) { return {a.data(), a.data() + a.shape(0)}; }
 
-// The scale of d columns: (low, high, shift) of m intervals each, a rate and a period.
+// The scale of d columns: (low, high, shift, rate) of m intervals each, and a period.
 struct ScaleArrays {
   Doubles low, high, shift, rate, period;
   std::string beyond;
@@ -23,10 +25,13 @@ struct ScaleArrays {
   ColumnScales columns(size_t d) const {
     check_columns(d);
     const size_t m = d ? low.shape(0) / d : 0;
-    const bool fits = low.shape(0) == d * m && high.shape(0) == d * m && shift.shape(0) == d * m;
-    if (!m || !fits || rate.shape(0) != d || period.shape(0) != d)
-      throw nb::value_error("a scale must have (d, m) intervals, d rates and d periods.");
-    check_finite("rates", rate.data(), d), check_finite("periods", period.data(), d);
+    bool fits = m && period.shape(0) == d;
+    for (const Doubles* values : {&low, &high, &shift, &rate}) fits &= values->shape(0) == d * m;
+    if (!fits)
+      throw nb::value_error("a scale must have (d, m) intervals and rates, and d periods.");
+    for (size_t i = 0; i < d * m; ++i)
+      if (!std::isnan(low.data()[i])) check_finite("rates", rate.data() + i, 1);
+    check_finite("periods", period.data(), d);
     return {to_vector(low),  to_vector(high),   to_vector(shift),
             to_vector(rate), to_vector(period), rule()};
   }

@@ -4,6 +4,7 @@
 #include "../scales/far_groups.hpp"
 #include "../scales/left_out.hpp"
 #include "../scales/robust.hpp"
+#include "../scales/tails.hpp"
 #include "../scales/tied.hpp"
 #include "module.hpp"
 #include "tables.hpp"
@@ -101,8 +102,10 @@ void add_constants(nb::module_& m) {
   ADD(REPEATED), ADD(REPEATED_CELLS), ADD(REPEATED_SHARE), ADD(CODE_DISTANCE), ADD(CODE_REST),
       ADD(USUAL), ADD(LARGEST);
   ADD(KEPT), ADD(UNIT_SIGMAS), ADD(UNIT_DISTANCES), ADD(RARE), ADD(RARE_UNITS), ADD(BOTH_SIDES);
-  ADD(MIN_WIDTH), ADD(MAX_INTERVALS), ADD(BULK_SIGMAS), ADD(WIDEST_GAP), ADD(TAIL),
-      ADD(FOLDED_SHARE);
+  ADD(MIN_WIDTH), ADD(MAX_INTERVALS), ADD(MAX_GROUPS), ADD(BULK_SIGMAS), ADD(WIDEST_GAP);
+  ADD(TAIL), ADD(FOLDED_SHARE), ADD(FEW_PLACES), ADD(FEW_SIGMAS);
+  ADD(SHORT_SIDE), ADD(SHORT_TAIL), ADD(TAIL_START), ADD(MAX_TAIL), ADD(MIN_TAIL_SHARE);
+  ADD(MIN_TAIL_CELLS), ADD(MAX_MIRRORED), ADD(MIN_TAIL_VALUES), ADD(N_PIECES), ADD(TAIL_FALL);
   ADD(RECORD);
 #undef ADD
   m.attr("REACHES") = nb::make_tuple(REACHES[0], REACHES[1], REACHES[2]);

@@ -32,7 +32,7 @@ double general_phase(const PhaseMap& map, double x, size_t column, bool clip) {
   }
   double step = x - map.shift[column * map.m + interval];
   if (map.period[column] > 0) step = std::fmod(step, map.period[column]);
-  return step * map.rate[column];
+  return step * map.rate[column * map.m + interval];
 }
 
 ColumnScales::ColumnScales(std::vector<double> low_, std::vector<double> high_,
@@ -43,12 +43,12 @@ ColumnScales::ColumnScales(std::vector<double> low_, std::vector<double> high_,
       shift(std::move(shift_)),
       rate(std::move(rate_)),
       period(std::move(period_)),
-      m(low.size() / rate.size()),
+      m(low.size() / period.size()),
       beyond(beyond_),
       has_one_interval(m == 1) {
   for (double p : period) has_one_interval &= !(p > 0);
   supports_tiles = has_one_interval;
-  for (size_t l = 0; l < rate.size() && has_one_interval && beyond != Beyond::wrap; ++l)
+  for (size_t l = 0; l < period.size() && has_one_interval && beyond != Beyond::wrap; ++l)
     for (double end : {low[l], high[l]})
       supports_tiles &= std::isnan(end) || std::fabs((end - shift[l]) * rate[l]) < SMALL_PHASE;
 }

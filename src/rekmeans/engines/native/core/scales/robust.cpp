@@ -1,11 +1,14 @@
 #include "robust.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <memory>
+#include <optional>
 
 #include "../parallel.hpp"
 #include "far_groups.hpp"
+#include "tails.hpp"
 #include "tied.hpp"
 
 namespace rekmeans {
@@ -18,8 +21,8 @@ using Intervals = std::vector<Interval>;
 // The record of one column.
 struct Place {
   Intervals ends;
-  std::vector<double> shifts;
-  double unit, left_out;
+  std::vector<double> shifts, units;
+  double left_out;
 
   void write(double* out, size_t stride) const;
 };
@@ -29,19 +32,64 @@ void Place::write(double* out, size_t stride) const {
     out[(LOW + i) * stride] = ends[i].first;
     out[(HIGH + i) * stride] = ends[i].second;
     out[(SHIFT + i) * stride] = shifts[i];
+    out[(UNIT + i) * stride] = units[i];
   }
-  out[UNIT * stride] = unit, out[LEFT_OUT * stride] = left_out;
-  if (unit > MIN_WIDTH) return;
+  out[LEFT_OUT * stride] = left_out;
+  if (units[0] > MIN_WIDTH) return;
   out[LOW * stride] = shifts[0] - 1, out[HIGH * stride] = shifts[0] + 1, out[UNIT * stride] = 1.0;
+}
+
+// The record of a column with a tail from the record of t. None if a unit is too small or too
+// large.
+std::optional<Place> place_pieces(const SortedCells& cells, double centre, double sigma,
+                                  const Tail& tail, const Place& image) {
+  const double step = tail.sign * sigma, cut = compress(tail.end + tail.start);
+  const auto value_at = [&](double t, int piece) {
+    return centre + step * (to_distance(t, piece) - tail.start);
+  };
+  std::vector<std::array<double, 4>> found;  // low, high, shift, unit
+  double kept = 0.0;
+  for (size_t i = 0; i < image.ends.size(); ++i) {
+    double low = image.ends[i].first;
+    if (!(low < cut)) continue;
+    const double high = std::min(image.ends[i].second, cut);
+    int piece = int(std::min(std::max(std::floor(low), 0.0), N_PIECES - 1.0));
+    Interval own{INFINITY, -INFINITY};
+    for (bool is_last = false; !is_last; ++piece) {
+      is_last = !(piece + 1 < N_PIECES && piece + 1 < high);
+      const double end = is_last ? high : piece + 1.0;
+      const auto [one, two] = std::minmax({value_at(low, piece), value_at(end, piece)});
+      found.push_back({one, two, value_at(image.shifts[i], piece),
+                       image.units[i] * piece_width(piece) * sigma});
+      own = {std::min(own.first, one), std::max(own.second, two)};
+      low = end;
+    }
+    kept += cells.mass_within(own.first, own.second);
+  }
+  std::sort(found.begin(), found.end());
+  Place place{{}, {}, {}, 1 - kept / cells.total()};
+  for (const auto& [low, high, shift, unit] : found) {
+    if (!(unit > MIN_WIDTH && std::isfinite(shift + unit))) return std::nullopt;
+    place.ends.emplace_back(low, high);
+    place.shifts.push_back(shift), place.units.push_back(unit);
+  }
+  return place;
 }
 
 // Place a column in which at least half of the cells are equal.
 Place place_tied(const SortedCells& cells) {
   const TiedColumn column = tied_column(cells);
-  const double sigma = cells.moments(column.tie, column.kept > 0 ? column.kept : 1.0).sigma;
-  const double low = column.tie - column.kept, high = column.tie + column.kept;
-  const double unit = column.factor * std::max(UNIT_SIGMAS * sigma, column.least_unit);
-  return {{{low, high}}, {column.tie}, unit, 1 - cells.mass_within(low, high) / cells.total()};
+  const double tie = column.tie, kept = column.kept;
+  if (column.tail.sign) {
+    const double width = kept / piece_width(0), extent = compress(column.tail.end);
+    const MappedCells image = map_tail(cells, tie, width, column.tail);
+    const double unit = column.unit(image.view().moments(0.0, 1.0).sigma, extent);
+    const Place place{{{-1.0, extent}}, {0.0}, {unit}, 0.0};
+    if (auto found = place_pieces(cells, tie, width, column.tail, place)) return *found;
+  }
+  const double unit = column.unit(cells.moments(tie, kept > 0 ? kept : 1.0).sigma, kept);
+  const double low = tie - kept, high = tie + kept;
+  return {{{low, high}}, {tie}, {unit}, 1 - cells.mass_within(low, high) / cells.total()};
 }
 
 // The extent of the cells between the running masses `start` and `end`, without 2 % and the given
@@ -67,8 +115,8 @@ struct ErrorsNear {
   }
 };
 
-// Sort the intervals and merge those that overlap. Close the smallest gaps until a scale can hold
-// all of them.
+// Sort the intervals and merge those that overlap. Close the smallest gaps until at most MAX_GROUPS
+// are left.
 Intervals merge(Intervals intervals) {
   std::sort(intervals.begin(), intervals.end());
   Intervals merged;
@@ -76,7 +124,7 @@ Intervals merge(Intervals intervals) {
     if (merged.empty() || each.first > merged.back().second) merged.push_back(each);
     else merged.back().second = std::max(each.second, merged.back().second);
   }
-  while (merged.size() > MAX_INTERVALS) {
+  while (merged.size() > MAX_GROUPS) {
     size_t at = 0;
     const auto gap = [&](size_t i) { return merged[i + 1].first - merged[i].second; };
     for (size_t i = 1; i + 1 < merged.size(); ++i)
@@ -132,11 +180,12 @@ Place place_groups(const SortedCells& cells, Moments bulk, Intervals groups) {
   const double whole = (ends.back().second - shifts.back()) - (ends.front().first - shifts.front());
   const double share = ends.size() == 1 ? 1.0 : FOLDED_SHARE;
   const double unit = std::max(whole / 2, share * std::max(BULK_SIGMAS * sigma, inner));
-  return {ends, shifts, unit, 1 - image.total() / cells.total()};
+  std::vector<double> units(ends.size(), unit);
+  return {ends, shifts, std::move(units), 1 - image.total() / cells.total()};
 }
 
-// Place a column whose quartiles differ: find the bulk, the groups beyond it and the unit.
-Place place_spread(const SortedCells& cells, Moments bulk) {
+// Find the bulk of a column, the groups beyond it and the unit.
+Place place_bulk_and_groups(const SortedCells& cells, Moments bulk) {
   const auto [centre, sigma] = bulk;
   const double total = cells.total();
   const double below = cells.mass_below(centre - NEAREST * sigma);
@@ -149,11 +198,62 @@ Place place_spread(const SortedCells& cells, Moments bulk) {
   const ErrorsNear errors(cells, low, high, sigma);
   const double start = cells.mass_below(low), end = cells.mass_up_to(high);
   const double inner = extent_without_tails(cells, start, end, errors.below, errors.above);
-  return {{{low, high}}, {centre}, std::max(BULK_SIGMAS * sigma, inner), 1 - (end - start) / total};
+  const double unit = std::max(BULK_SIGMAS * sigma, inner);
+  return {{{low, high}}, {centre}, {unit}, 1 - (end - start) / total};
+}
+
+// The values at PLACES quantiles.
+struct ValueCounts {
+  int n_values = 0;
+  int n_repeated = 0;         // distinct values at two quantiles or more
+  int n_repeated_places = 0;  // quantiles with these values
+
+  explicit ValueCounts(const SortedCells& cells) {
+    double last = 0.0;
+    int run = 0;
+    for (int i = 0; i <= PLACES; ++i) {
+      const double value = i < PLACES ? cells.quantile((i + 0.5) / PLACES) : 0.0;
+      if (run && i < PLACES && value == last) {
+        ++run;
+        continue;
+      }
+      if (run > 1) ++n_repeated, n_repeated_places += run;
+      n_values += i < PLACES;
+      run = 1, last = value;
+    }
+  }
+
+  // The least unit of a column with few values in standard deviations, 0 for others.
+  double few_values_unit() const {
+    if (n_repeated_places < FEW_PLACES || n_repeated > FEW_VALUES) return 0.0;
+    return BULK_SIGMAS + FEW_SIGMAS * (FEW_VALUES + 1 - n_repeated) / (FEW_VALUES - 1);
+  }
+};
+
+// Place a column with a tail. None if its mapped cells have no spread.
+std::optional<Place> place_tail(const SortedCells& cells, Moments bulk, const Tail& tail) {
+  const MappedCells mapped = map_tail(cells, bulk.mean, bulk.sigma, tail);
+  const SortedCells image = mapped.view();
+  const double q25 = image.quantile(0.25), median = image.quantile(0.5), q75 = image.quantile(0.75);
+  if (!(q75 - q25 > MIN_WIDTH) || 2 * image.mass_within(median, median) >= image.total())
+    return std::nullopt;
+  const Place place = place_bulk_and_groups(image, fenced_moments(image, q25, median, q75));
+  return place_pieces(cells, bulk.mean, bulk.sigma, tail, place);
+}
+
+// Place a column whose quartiles differ.
+Place place_spread(const SortedCells& cells, Moments bulk) {
+  Place place = place_bulk_and_groups(cells, bulk);
+  if (place.ends.size() > 1 || !(bulk.sigma > MIN_WIDTH)) return place;
+  const ValueCounts counts(cells);
+  const Tail tail = find_tail(cells, bulk.mean, bulk.sigma, counts.n_values);
+  if (tail.sign) return place_tail(cells, bulk, tail).value_or(place);
+  place.units[0] = std::max(place.units[0], counts.few_values_unit() * bulk.sigma);
+  return place;
 }
 
 Place place_column(const SortedCells& cells) {
-  if (!cells.n) return {{{0.0, 0.0}}, {0.0}, 0.0, 0.0};
+  if (!cells.n) return {{{0.0, 0.0}}, {0.0}, {0.0}, 0.0};
   const double q25 = cells.quantile(0.25), median = cells.quantile(0.5), q75 = cells.quantile(0.75);
   const bool has_spread =
       q75 - q25 > MIN_WIDTH && 2 * cells.mass_within(median, median) < cells.total();

@@ -89,7 +89,7 @@ TiedColumn tied_column(const SortedCells& cells) {
   size_t tie = 0;
   for (size_t i = 1; i < cells.n; ++i)
     if (cells.mass_of(i) > cells.mass_of(tie)) tie = i;
-  if (cells.n == 1) return {cells.values[tie], 0.0, 0.0, 0.0};
+  if (cells.n == 1) return {cells.values[tie], 0.0, 0.0, 0.0, {}};
   OtherValues others = other_values(cells, tie);
   leave_out_codes(others);
   double repeated = 0.0;
@@ -110,8 +110,14 @@ TiedColumn tied_column(const SortedCells& cells) {
   const bool is_two_sided = BOTH_SIDES < share && share < 1 - BOTH_SIDES;
   const double other_mass = cells.total() - cells.mass_of(tie);
   const bool is_rare_count = other_mass < RARE * cells.total() && n_repeated > 1;
-  return {cells.values[tie], kept, is_two_sided ? kept : UNIT_DISTANCES * largest,
-          is_rare_count ? RARE_UNITS : 1.0};
+  TiedColumn column{cells.values[tie],
+                    kept,
+                    is_two_sided ? 1.0 : UNIT_DISTANCES / KEPT,
+                    is_rare_count ? RARE_UNITS : 1.0,
+                    {}};
+  if (!is_two_sided && !is_discrete)
+    column.tail = tail_beyond({cells, column.tie, 2 * kept, share < 0.5 ? 1 : -1}, 0.5, TAIL_FALL);
+  return column;
 }
 
 }  // namespace rekmeans

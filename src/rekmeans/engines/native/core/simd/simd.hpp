@@ -18,11 +18,11 @@ constexpr size_t MAX_LANES = 16;  // number of floats in the widest vector
 enum class Beyond { ignore, clip, wrap };
 
 // The map of a row: t = (x - shift) rate, in half-turns, with the interval [low, high] that
-// contains x. A value outside all intervals is out of range. A column has m intervals, and unused
-// ones are NaN. If it has a period, x - shift is reduced modulo the period.
+// contains x, the first of several. A value outside all intervals is out of range. A column has m
+// intervals, and unused ones are NaN. If it has a period, x - shift is reduced modulo the period.
 struct PhaseMap {
-  const double *low, *high, *shift;  // (d, m)
-  const double *rate, *period;       // (d,)
+  const double *low, *high, *shift, *rate;  // (d, m)
+  const double* period;                     // (d,)
   size_t m;
   Beyond beyond;
 };
