@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Loss = int | float  # an integer if the arithmetic is exact
 
-ANSWER_VERSION = 4  # increases when the same call gives different bits; stored in model files
+ANSWER_VERSION = 5  # increases when the same call gives different bits; stored in model files
 
 
 @dataclass(frozen=True, eq=False)
