@@ -56,27 +56,24 @@ def column_profile(analysis: FitAnalysis, names: list[str], column: int) -> dict
 
 def circle_coordinates(analysis: FitAnalysis, names: list[str], columns: Array) -> dict[str, Any]:
     """Return the phases of the rows to draw, in half-turns, and the centroids of each column."""
+    kernel = analysis.kernel
     numbers = analysis.rows_to_draw(ROWS_ON_CIRCLE)
-    phases = analysis.phases(numbers)[:, columns]  # (m, columns)
-    return {
-        "labels": analysis.labels[numbers],
-        "features": [_circle(analysis, names[j], j, phases[:, at]) for at, j in enumerate(columns)],
-    }
-
-
-def _circle(analysis: FitAnalysis, name: str, column: int, phases: Array) -> dict[str, Any]:
-    """Return the phases and centroids of a column, and the values of its angles."""
-    return {
-        "name": name,
-        "column": int(column),
-        "turns": np.round(np.mod(phases, 2), 4),
-        "centroids": [
-            [round(m.real, 6), round(m.imag, 6)] for m in analysis.model.centroids_[:, column]
-        ],
-        # the difference of values that is half a turn
-        "half_turn": 1 / analysis.kernel.rates[column],
-        "arcs": list(_arcs(analysis.kernel, column, phases)),
-    }
+    phases = kernel.coordinates(analysis.dense_rows(numbers))  # (m, d)
+    circles = [
+        {
+            "name": names[j],
+            "column": int(j),
+            "turns": np.round(np.mod(phases[:, j], 2), 4),
+            "centroids": [
+                [round(m.real, 6), round(m.imag, 6)] for m in analysis.model.centroids_[:, j]
+            ],
+            # the difference of values that is half a turn
+            "half_turn": 1 / kernel.rates[j],
+            "arcs": list(_arcs(kernel, j, phases[:, j])),
+        }
+        for j in columns
+    ]
+    return {"labels": analysis.labels[numbers], "features": circles}
 
 
 def _arcs(kernel: Any, column: int, phases: Array) -> Iterator[dict[str, float]]:
@@ -111,6 +108,10 @@ def missing_and_beyond(analysis: FitAnalysis, names: list[str]) -> dict[str, Any
         n_uninformative=analysis.sums.uninformative,
     )
     is_ignored = analysis.kernel.beyond == "ignore"
+    # the columns with the most kept intervals, then those with the most values outside them
+    n_intervals = np.count_nonzero(~np.isnan(analysis.kernel.scale.low), axis=1)
+    order = np.lexsort((-beyond, -n_intervals))
+    drawn = order[(n_intervals > 1)[order] | (beyond > 0)[order]][:MAX_HISTOGRAMS]
     return {
         "missing": missing.sum(),
         "beyond": beyond.sum(),
@@ -123,11 +124,7 @@ def missing_and_beyond(analysis: FitAnalysis, names: list[str]) -> dict[str, Any
             _column_counts(analysis, names, j) for j in most_affected if missing[j] + beyond[j]
         ],
         "columns_with_any": (missing + beyond > 0).sum(),
-        "histograms": [
-            column_histogram(analysis, names, j)
-            for j in histogram_columns(analysis, beyond)
-            if is_ignored
-        ],
+        "histograms": [column_histogram(analysis, names, j) for j in drawn if is_ignored],
     }
 
 
@@ -149,13 +146,6 @@ def kept_intervals(analysis: FitAnalysis, column: int) -> list[tuple[float, floa
     scale = analysis.kernel.scale
     ends = zip(scale.low[column].tolist(), scale.high[column].tolist(), strict=True)
     return sorted((low, high) for low, high in ends if not math.isnan(low))
-
-
-def histogram_columns(analysis: FitAnalysis, beyond: Array) -> Array:
-    """Return the columns with the most kept intervals, then with the most values outside them."""
-    n_intervals = np.count_nonzero(~np.isnan(analysis.kernel.scale.low), axis=1)
-    order = np.lexsort((-beyond, -n_intervals))
-    return order[(n_intervals > 1)[order] | (beyond > 0)[order]][:MAX_HISTOGRAMS]
 
 
 def column_histogram(analysis: FitAnalysis, names: list[str], column: int) -> dict[str, Any]:

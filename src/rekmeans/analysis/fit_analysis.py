@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -16,7 +15,6 @@ from .._grid import GRID, Array
 from ..assignment import Hard
 from ..estimators.placement import fitted_centroids, place_fitted
 from ..kernels.euler import CircleSums, OnCircles
-from ..table import Table
 from ..table.validation import reject_table_on_device
 from ..threads import count_threads
 
@@ -31,7 +29,6 @@ class TableSums:
 
     totals: Array  # (k, 2d) sums of the mapped rows of each cluster, in grid units
     observed: Array  # (k, d) number of values of each cluster that are not ignored
-    loss: Any  # sum of squared distances, in the unit of the kernel
     missing: Array  # (d,) number of missing values
     beyond: Array  # (d,) number of values outside the kept intervals of the scale
     in_several: int  # number of rows with such values in two columns or more
@@ -43,6 +40,7 @@ class FitAnalysis:
     """Labels, scores and sums of a fitted model on a table X of n rows and d columns."""
 
     model: Any
+    kernel: Any  # the fitted kernel
     table: Any  # (n, d), in memory
     C: OnCircles
     is_hard: bool  # each row belongs to one cluster
@@ -50,22 +48,9 @@ class FitAnalysis:
     scores: Array  # (n,) cosine of a row and its centroid, 1 at the centroid
     # (n,) 1 - (nearest distance)/(second nearest): 0 between two clusters, NaN for k = 1
     margins: Array
+    sizes: Array  # (k,) number of rows of each cluster
+    inertia: float  # sum of squared distances of the rows to their centroids
     sums: TableSums
-
-    @property
-    def kernel(self) -> Any:
-        """The fitted kernel."""
-        return self.model.kernel_
-
-    @cached_property
-    def sizes(self) -> Array:
-        """The number of rows of each cluster, (k,)."""
-        return np.bincount(self.labels, minlength=len(self.C))
-
-    @property
-    def inertia(self) -> float:
-        """The sum of squared distances of the rows to their centroids."""
-        return float(self.sums.loss * self.kernel.loss_unit)
 
     @cached_property
     def resultant_lengths(self) -> Array:
@@ -131,19 +116,10 @@ class FitAnalysis:
             return x[~np.isnan(x)]
         return x[self.kernel.scale.take([column]).inside(x[:, None])[:, 0]]
 
-    def phases(self, numbers: Array) -> Array:
-        """Return these rows in half-turns, (m, d); NaN for missing and ignored values."""
-        return self.kernel.coordinates(self.dense_rows(numbers))
-
     def mapped_rows(self, numbers: Array) -> Array:
         """Return these mapped rows, (m, 2d), with missing values replaced by the centroid's."""
         F = self.kernel.embed(self.dense_rows(numbers))
         return self.kernel.from_rows(F, self.C.take(self.labels[numbers])).f / GRID
-
-    def clusters_by_distance(self, row: int) -> Array:
-        """Return the clusters in order of their distance from a row, nearest first, (k,)."""
-        F = self.kernel.embed(self.dense_rows(np.array([row])))
-        return np.argsort(self.kernel.distance(F, self.C)[0], kind="stable")
 
 
 def check_euler_model(model: Any) -> None:
@@ -174,26 +150,31 @@ def analyse_fit(model: Any, X: Any) -> FitAnalysis:
     with threadpool_limits(model.n_threads):
         run = rows.start_run(replace(placed.model, assignment=Hard()))
         found = cast(CircleSums, run.assign(C).sums.fetch())
+    blocks = (table.dense(at) for at in table.blocks(max(1, BLOCK_CELLS // table.n_columns)))
     with threadpool_limits(1), thread_pool(model) as pool:
-        counts = list(pool.map(partial(_missing_and_beyond, kernel), _dense_blocks(table)))
+        counts = list(pool.map(partial(_missing_and_beyond, kernel), blocks))
         scores, margins = rows.map_blocks(scores_and_margins).T
     missing, beyond, in_several = (sum(parts) for parts in zip(*counts, strict=True))
     n_uninformative = int((rows.weights() == 0).sum())
-    sums = TableSums(
-        found.totals, found.observed, found.loss, missing, beyond, in_several, n_uninformative
-    )
+    labels = run.labels()
     return FitAnalysis(
-        model, table, C, placed.model.assignment.is_hard, run.labels(), scores, margins, sums
+        model=model,
+        kernel=kernel,
+        table=table,
+        C=C,
+        is_hard=placed.model.assignment.is_hard,
+        labels=labels,
+        scores=scores,
+        margins=margins,
+        sizes=np.bincount(labels, minlength=len(C)),
+        inertia=float(found.loss * kernel.loss_unit),
+        sums=TableSums(found.totals, found.observed, missing, beyond, in_several, n_uninformative),
     )
 
 
 def thread_pool(model: Any) -> ThreadPoolExecutor:
     """Return a thread pool for NumPy operations on blocks or columns."""
     return ThreadPoolExecutor(min(count_threads(model.n_threads), MAX_THREADS))
-
-
-def _dense_blocks(table: Table) -> Iterator[Array]:
-    return (table.dense(at) for at in table.blocks(max(1, BLOCK_CELLS // table.n_columns)))
 
 
 def _missing_and_beyond(kernel: Any, X: Array) -> tuple[Array, Array, int]:

@@ -129,11 +129,6 @@ def fit_result(model: Any, table: FileTable, summary: dict[str, Any]) -> dict[st
     }
 
 
-def table_stem(path: Path) -> str:
-    """Return the file name without its extensions (both of them for .csv.gz)."""
-    return path.stem.removesuffix(".csv").removesuffix(".tsv")
-
-
 def place_beside(table: Path, ending: str) -> Path:
     """Return the path of an output next to a table or next to its folder."""
     whole = table
@@ -143,7 +138,8 @@ def place_beside(table: Path, ending: str) -> Path:
         here = whole / f"{whole.absolute().resolve().name}{ending}"
         is_input = any(would_read(table, path) for path in (here, here / "labels.parquet"))
         return whole / ".." / here.name if is_input else here
-    return whole.parent / f"{table_stem(whole)}{ending}"
+    stem = whole.stem.removesuffix(".csv").removesuffix(".tsv")  # of data.csv.gz: data
+    return whole.parent / f"{stem}{ending}"
 
 
 def labels_ending(csv: bool) -> str:

@@ -30,7 +30,6 @@ __all__ = [
     "Rows",
     "Run",
     "TableReader",
-    "check_engine_name",
     "check_installed",
     "choose_engine",
     "engine_for_prediction",
@@ -85,10 +84,3 @@ def find_reader(X: object) -> TableReader | None:
     """Return the reader of the engine that recognizes X, or None if no engine does."""
     readers = (engine.reader(X) for engine in ENGINES.values())
     return next((reader for reader in readers if reader is not None), None)
-
-
-def check_engine_name(name: object) -> None:
-    """Raise an error if no engine has this name."""
-    if not isinstance(name, str) or name not in ("auto", *ENGINES):
-        names = ", ".join(repr(known) for known in ("auto", *reversed(ENGINES)))
-        raise ValueError(f"engine must be one of {names}; got {name!r}.")

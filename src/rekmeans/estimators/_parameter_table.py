@@ -27,7 +27,7 @@ from .._parameters import (
     check_real,
 )
 from ..centroids import CENTROIDS
-from ..engines import check_engine_name
+from ..engines import ENGINES
 from ..kernels import KERNELS
 from ..kernels.euler import Euler
 from ..scales import BEYOND, SCALES
@@ -302,7 +302,7 @@ CHECKS: dict[str, Check] = {
     "max_iter": check_int,
     "tol": _NOT_NEGATIVE,
     "half_life": _or_none(_POSITIVE),
-    "engine": lambda _, value: check_engine_name(value),
+    "engine": lambda name, value: check_one_of(name, value, ("auto", *reversed(ENGINES))),
     "n_threads": _or_none(partial(check_int, hint=" (None for all)")),
     "memory_limit": check_bytes,
     "checkpoint": check_path,

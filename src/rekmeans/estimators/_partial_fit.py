@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _parameters, lloyd
-from .._caller import caller_stacklevel
 from .._grid import Array, mean_turns
+from .._text import caller_stacklevel
 from ..centroids import relocate_empty_clusters
 from ..engines import ENGINES, choose_engine, summarize_columns
 from ..half_life import Clock, Piece, halved_sums, weighed_sums, without_faded

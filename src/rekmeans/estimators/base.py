@@ -20,8 +20,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _parameters, lloyd, watching
-from .._caller import caller_stacklevel
 from .._grid import Array, mean_turns
+from .._text import caller_stacklevel
 from ..assignment import Hard
 from ..centroids import CENTROIDS
 from ..checkpoint import use_checkpoint

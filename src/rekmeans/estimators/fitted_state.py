@@ -16,8 +16,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _parameters
-from .._caller import caller_stacklevel
 from .._grid import Array
+from .._text import caller_stacklevel
 from ..codec import Codec
 from ..engines import host_values
 from ..half_life import Clock
@@ -121,8 +121,11 @@ def restore_estimator(state: FittedState) -> Any:
         model.init = _parameters.check_starting_points(init, model._n_centroids(), d)
     fitted = {"kernel_": kernel, "n_features_in_": state.n_features, **_feature_names(state)}
     fitted |= {} if state.schema is None else {"schema_": state.schema}
-    unknown = sorted(state.attributes.keys() - set(_attribute_names(kind)))
-    missing = [name for name in _required_names(kind, kernel) if name not in state.attributes]
+    known = _attribute_names(kind)
+    unknown = sorted(state.attributes.keys() - set(known))
+    optional = {*OF_ROWS, *OF_STREAMS, *(["cluster_centers_"] if kernel.is_pairwise else [])}
+    required = [name for name in known if name not in optional]
+    missing = [name for name in required if name not in state.attributes]
     if unknown or missing:
         raise ValueError(
             f"its attributes must be those of {kind.__name__}; unknown: "
@@ -139,7 +142,10 @@ def restore_estimator(state: FittedState) -> Any:
         except (TypeError, AttributeError, KeyError):
             raise ValueError(f"{name} must not be a {type(value).__name__}") from None
     if kind is not EulerMap:
-        _check_length_of_history(state.attributes)
+        n = state.attributes["history_"]["n_changed"].size
+        n_iter = state.attributes["n_iter_"]
+        if n_iter > n:
+            raise ValueError(f"n_iter_={n_iter} requires at least as many history entries, got {n}")
     vars(model).update(fitted | dict(state.attributes))
     model.scale = state.parameters.get("scale", model.scale)
     return model
@@ -152,18 +158,6 @@ def _attribute_names(kind: type) -> tuple[str, ...]:
         return own
     streams = OF_STREAMS if issubclass(kind, PartialFitMixin) else ()
     return ("labels_", *OF_CLUSTERERS, *own, *streams)
-
-
-def _required_names(kind: type, kernel: Any) -> list[str]:
-    optional = {*OF_ROWS, *OF_STREAMS, *(["cluster_centers_"] if kernel.is_pairwise else [])}
-    return [name for name in _attribute_names(kind) if name not in optional]
-
-
-def _check_length_of_history(attributes: Mapping[str, Any]) -> None:
-    n = attributes["history_"]["n_changed"].size
-    n_iter = attributes["n_iter_"]
-    if n_iter > n:
-        raise ValueError(f"n_iter_={n_iter} requires at least as many history entries, got {n}")
 
 
 def _feature_names(state: FittedState) -> dict[str, Any]:

@@ -68,7 +68,9 @@ def read_host_table(
         return _file_rows(
             estimator, X, sample_weight, fitting=fitting, k=k, k_parameter=k_parameter
         )
-    source = find_source(X, weight, memory_limit, fitted)
+    # the protocol check of a source takes longer than reading a small array
+    is_array = type(X) is np.ndarray
+    source = None if is_array else find_source(X, weight, memory_limit, fitted)
     if source is None:
         return read_table(
             estimator, X, sample_weight, fitting=fitting, k=k, k_parameter=k_parameter
@@ -122,8 +124,6 @@ def find_source(
 
     `weight` is the name of the weight column, `fitted` are the columns of the fit.
     """
-    if type(X) is np.ndarray:  # the protocol check below is slower than reading a small table
-        return None
     if isinstance(X, FileTable):
         X = X.X
     if isinstance(X, BlockSource):

@@ -56,7 +56,8 @@ def read_table(
     that sets k, with its value, for error messages.
     """
     schema = None if fitting else getattr(estimator, "schema_", None)
-    frame = None if is_sparse(X) else open_frame(X)
+    is_array = is_sparse(X) or type(X) is np.ndarray
+    frame = None if is_array else open_frame(X)
     if frame is None:
         rows = as_rows(X)
         named: object = rows
