@@ -32,7 +32,6 @@ __all__ = [
     "TableReader",
     "check_installed",
     "choose_engine",
-    "engine_for_prediction",
     "find_reader",
     "host_values",
     "place_by_definition",
@@ -44,17 +43,6 @@ HOST_ENGINES: tuple[Engine, ...] = (Reference(), Native())
 # engine="auto" tries the last entry first
 IN_ORDER: tuple[Engine, ...] = (*HOST_ENGINES, Dask(HOST_ENGINES), Torch())
 ENGINES: dict[str, Engine] = {engine.name: engine for engine in IN_ORDER}
-
-
-def engine_for_prediction(name: str, table: Table) -> str:
-    """Return the engine that predicts the rows of this table for a model fitted with engine `name`.
-
-    A model fitted on a Dask collection predicts all other tables with engine="auto". Any other
-    engine that does not support the table raises an error, as in `fit`.
-    """
-    if name == "auto" or table.is_partitioned or not ENGINES[name].supports_only_partitions:
-        return name
-    return "auto"
 
 
 def read_input(

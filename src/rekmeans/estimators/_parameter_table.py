@@ -67,15 +67,13 @@ class Interface:
     attributes: Mapping[str, Entry] = field(default_factory=dict)
     n_positional: int = 1
 
-    def check(self, estimator: object) -> None:
-        """Raise ValueError for a parameter that is invalid whatever the others are."""
-        for name, parameter in self.parameters.items():
-            parameter.check(name, getattr(estimator, name))
+    def check(self, estimator: object, *, for_prediction: bool = False) -> None:
+        """Raise ValueError for a parameter that is invalid whatever the others are.
 
-    def check_for_prediction(self, estimator: object) -> None:
-        """Raise ValueError for an invalid value of a parameter that predictions use."""
+        Before a prediction, only the parameters that predictions use are checked.
+        """
         for name, parameter in self.parameters.items():
-            if parameter.used_in_prediction:
+            if parameter.used_in_prediction or not for_prediction:
                 parameter.check(name, getattr(estimator, name))
 
 

@@ -33,6 +33,7 @@ from .kernel_kmeans import KernelKMeans
 from .mahalanobis import MahalanobisFuzzyCMeans
 from .multiple_kernel import MultipleKernelKMeans
 from .neural_gas import NeuralGas
+from .placement import fitted_centroids
 from .som import SelfOrganizingMap
 
 ESTIMATORS: dict[str, type] = {
@@ -101,7 +102,7 @@ def fitted_state(model: Any, *, labels: bool = True, stream: bool = True) -> Fit
         int(model.n_features_in_),
         None if feature_names is None else feature_names.tolist(),
         model.kernel_,
-        None if kind is EulerMap else model._fitted_centroids(),
+        None if kind is EulerMap else fitted_centroids(model),
         attributes,
         getattr(model, "schema_", None),
     )

@@ -20,7 +20,6 @@ from ..engines import (
     ENGINES,
     Rows,
     choose_engine,
-    engine_for_prediction,
     place_by_definition,
     summarize_columns,
 )
@@ -153,11 +152,13 @@ def place_table(estimator: Any, table: Table) -> Placement:
 def place_fitted(estimator: Any, X: Any, sample_weight: ArrayLike | None = None) -> Placement:
     """Place new rows with the columns of the fit, mapped as in the fit."""
     check_is_fitted(estimator)
-    estimator._check_prediction_parameters()
+    estimator._interface.check(estimator, for_prediction=True)
     table = estimator._read_table(X, sample_weight, fitting=False)
-    return place_fitted_table(
-        estimator, estimator.kernel_, table, engine_for_prediction(estimator.engine, table)
-    )
+    engine = estimator.engine
+    # a model fitted on a Dask collection predicts all other tables with engine="auto"
+    if engine != "auto" and not table.is_partitioned and ENGINES[engine].supports_only_partitions:
+        engine = "auto"
+    return place_fitted_table(estimator, estimator.kernel_, table, engine)
 
 
 def place_fitted_table(estimator: Any, kernel: Any, table: Table, engine_name: str) -> Placement:
@@ -187,7 +188,7 @@ def has_hard_labels(estimator: Any) -> bool:
 
 def fitted_centroids(estimator: Any) -> Any:
     """Return the centroids of a fitted estimator as the record that its kernel uses."""
-    return estimator._fitted_centroids()
+    return estimator.kernel_.from_public(vars(estimator))
 
 
 def starting_centroids(estimator: Any, placed: Placement) -> Iterator[Any]:
