@@ -268,7 +268,8 @@ def _file_text(path: Path) -> str:
 
 
 def _cache_path(cache: str | os.PathLike[str] | None) -> Path:
-    return cache_folder() if cache is None else Path(cache)
+    folder = cache_folder()  # raises an error without pooch, which downloads need in any folder
+    return folder if cache is None else Path(cache)
 
 
 def _how_to_compute(name: str) -> str:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from ..table.reading import watch_reading
+from ..table.stream import watch_reading
 from ..watching import PassEvent, watch_passes
 from .plugin import is_watched
 
