@@ -17,15 +17,19 @@ from .. import __version__
 from .._grid import GRID, Array
 from ..engines import host_values
 from ..estimators.placement import has_hard_labels
-from ..metrics import clustering_accuracy, deviation_degree, normalized_mutual_info
-from .columns import (
+from ..kernels.euler import deviation_from_circle
+from ..metrics import clustering_accuracy, normalized_mutual_info
+from .fit_analysis import (
     MAX_COLUMNS_DESCRIBED,
+    FitAnalysis,
+    analyse_fit,
+    check_euler_model,
     circle_coordinates,
     column_names,
     column_profile,
     missing_and_beyond,
+    thread_pool,
 )
-from .fit_analysis import FitAnalysis, analyse_fit, check_euler_model, thread_pool
 
 MAX_CIRCLES = 6  # columns that are drawn on a circle
 MAX_VALUES = 5  # values listed for a notable row
@@ -104,7 +108,10 @@ def summary(
         "history": {name: values[:MAX_PASSES] for name, values in model.history_.items()}
         if is_own
         else {},
-        "kappa": {"model": model.deviation_, "mean": deviation_degree(analysis.resultant_lengths)},
+        "kappa": {
+            "model": model.deviation_,
+            "mean": deviation_from_circle(analysis.resultant_lengths),
+        },
         "rows": notable_rows(analysis, columns, order[:MAX_VALUES]),
         "left_out": missing_and_beyond(analysis, columns),
         "classes": None if y is None else class_comparison(y, analysis),

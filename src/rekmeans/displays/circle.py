@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike
 
 from .._grid import Array
 from .._text import shorten_name
-from ..analysis.columns import circle_coordinates, column_names
-from ..analysis.fit_analysis import analyse_fit
+from ..analysis.fit_analysis import analyse_fit, circle_coordinates, column_names
 from ._style import (
     BACKGROUND,
     COLOURS,

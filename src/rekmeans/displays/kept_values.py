@@ -10,8 +10,7 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from .._text import shorten_name
-from ..analysis.columns import column_histogram, column_names
-from ..analysis.fit_analysis import analyse_fit
+from ..analysis.fit_analysis import analyse_fit, column_histogram, column_names
 from ._style import COLOURS, FAINT, SOFT, format_number
 
 GAP = 0.12  # width of the fields between intervals, as a share of the width of all intervals

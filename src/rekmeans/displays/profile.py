@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike
 
 from .._grid import Array
 from .._text import shorten_name
-from ..analysis.columns import column_names, column_profile
-from ..analysis.fit_analysis import analyse_fit
+from ..analysis.fit_analysis import analyse_fit, column_names, column_profile
 from ._style import (
     BACKGROUND,
     FAINT,

@@ -137,9 +137,10 @@ def restore_estimator(state: FittedState) -> Any:
         check_like("centroids", C, _example_centroids(kernel, len(C), d))
         fitted |= kernel.to_public(C) | kernel.fitted_parameters
         fitted |= {"deviation_": kernel.deviation(C), "scale_": kernel.scale}
+    parts = FittedModel(model, kernel, C, 0 if C is None else len(C), kernel.scale.n_columns)
     for name, value in state.attributes.items():
         try:
-            CHECKS[name](value, FittedModel(model, kernel, C))
+            CHECKS[name](value, parts)
         except (TypeError, AttributeError, KeyError):
             raise ValueError(f"{name} must not be a {type(value).__name__}") from None
     if kind is not EulerMap:
@@ -296,15 +297,9 @@ class FittedModel:
 
     estimator: Any  # with its parameters
     kernel: Any
-    centroids: Any
-
-    @property
-    def k(self) -> int:
-        return len(self.centroids)
-
-    @property
-    def d(self) -> int:
-        return int(self.kernel.scale.n_columns)
+    centroids: Any  # None for EulerMap
+    k: int  # of centroids
+    d: int  # of columns of the scale
 
 
 def _check_array(name: str, values: Array, kind: str, shape: tuple[int, ...] | None = None) -> None:
