@@ -1,10 +1,12 @@
-"""Format names and counts for messages and figures."""
+"""The text of messages and figures, and the line of code that a warning points at."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+SKIPPED_PACKAGES = {"rekmeans", "sklearn"}  # packages between a user's line and a warning
 MAX_NAMES = 8  # names listed in a message; the others are counted
 MAX_NAME_LETTERS = 60  # characters of a name in a message
 
@@ -37,3 +39,19 @@ def count_of(count: int, noun: str) -> str:
 def quoted_list(names: Iterable[object]) -> str:
     """Return the first few names, in quotes."""
     return name_list([repr(name) for name in names])
+
+
+def caller_stacklevel() -> int:
+    """Return the `stacklevel` at which `warnings.warn` points at the user's line.
+
+    This is the first frame outside the skipped packages, counted from the calling function.
+    """
+    frame = sys._getframe(1)
+    level = 1
+    while (
+        frame.f_back is not None
+        and frame.f_globals.get("__name__", "").split(".")[0] in SKIPPED_PACKAGES
+    ):
+        frame = frame.f_back
+        level += 1
+    return level

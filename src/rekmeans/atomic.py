@@ -49,7 +49,8 @@ def atomic_writes(paths: Sequence[Path]) -> Iterator[list[Path]]:
     is_new = not folder.exists()
     made = [parent for parent in folder.parents if not parent.exists()] if is_new else []
     remove_leftovers(folder, folder.parent)
-    staging = (folder.parent if is_new else folder) / _staging_name()
+    name = f".rekmeans-{_host()}-{os.getpid()}-{secrets.token_hex(4)}"
+    staging = (folder.parent if is_new else folder) / name
     try:
         staging.mkdir(parents=True)
         yield [staging / path.name for path in paths]
@@ -137,11 +138,6 @@ def sha256_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _staging_name() -> str:
-    """Return the name of a staging folder, which contains the host and the process."""
-    return f".rekmeans-{_host()}-{os.getpid()}-{secrets.token_hex(4)}"
-
-
 def _host() -> str:
     """Return the name of this machine as eight hexadecimal digits.
 
@@ -168,8 +164,9 @@ def _sync_files(folder: Path) -> None:
 
     Some writers create files that only the user can read.
     """
+    os.umask(mask := os.umask(0o077))  # the umask can only be read by setting it
     for file in folder.iterdir():
-        file.chmod(0o666 & ~_umask())
+        file.chmod(0o666 & ~mask)
         _sync(file)
     _sync(folder)
 
@@ -183,12 +180,6 @@ def _sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _umask() -> int:
-    """Return the umask, which can only be read by setting it."""
-    os.umask(mask := os.umask(0o077))
-    return mask
 
 
 def reject_unwritable(folder: Path) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ._caller import caller_stacklevel
+from ._text import caller_stacklevel
 from .atomic import atomic_write, exclusive_use
 from .codec import Codec
 from .lloyd import STAGE, Progress, SavedStage

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,12 @@ from rekmeans.io.selection import ColumnSelection
 from rekmeans.table.file_table import read_table_file
 
 from ._formats import unpack_lzw
-from ._origins import FETCHABLE, STAND_INS, WITHOUT_FEATURES, Origin
+from ._origins import FETCHABLE, STAND_INS, WITHOUT_FEATURES, File, Origin
 from .values import Array, require_choice
 
 # The environment variable of a folder with NAME.npz files (arrays X and y), which is tried first.
 FOLDER_VARIABLE = "REKMEANS_DATA"
+TIMEOUT = 30  # seconds without data; working servers respond within a few seconds
 MOONS = "halfmoon"
 LOW = tuple(FETCHABLE)
 HIGH = {  # available dataset: the paper's dataset that it replaces
@@ -183,8 +185,6 @@ def _fetch_dataset(
     if not origin.files:
         raise MissingDatasetError(name, _how_to_compute(name))
     folder = _cache_path(cache)
-    from ._download import DownloadError, download_file
-
     fix = f"try again later, or set {FOLDER_VARIABLE} to a folder that contains {name}.npz."
     try:
         paths = [download_file(file, folder) for file in origin.files]
@@ -204,15 +204,72 @@ def _fetch_dataset(
     return X, y
 
 
+class DownloadError(OSError):
+    """Raised for a file that could not be downloaded; the message contains the reason."""
+
+
+def _import_pooch() -> ModuleType:
+    """Return pooch, or raise an error that names the command that installs it."""
+    try:
+        import pooch
+    except ImportError:
+        raise ImportError(
+            "downloading datasets needs pooch: pip install 'rekmeans[paper]'."
+        ) from None
+    return pooch
+
+
+def cache_folder() -> Path:
+    """Return the user's cache folder for this operating system."""
+    pooch = _import_pooch()
+    return Path(pooch.os_cache("rekmeans"))
+
+
+def download_file(file: File, folder: Path) -> Path:
+    """Return the path of a file in the cache, after downloading it if needed.
+
+    A file with the wrong checksum is downloaded again, or deleted if that fails.
+    """
+    pooch = _import_pooch()
+    path = folder / file.name
+    try:
+        pooch.retrieve(
+            file.url,
+            f"sha256:{file.sha256}",
+            fname=file.name,
+            path=folder,
+            downloader=pooch.HTTPDownloader(timeout=TIMEOUT),
+        )
+    except (OSError, ValueError) as error:
+        if path.is_file():
+            path.unlink()  # an older file with another checksum
+        raise DownloadError(f"{file.url} {_failure_text(error, folder)}") from error
+    return path
+
+
+def _failure_text(error: Exception, folder: Path) -> str:
+    """Describe the reason why a download failed."""
+    import requests
+
+    if isinstance(error, requests.HTTPError) and error.response is not None:
+        return f"answered {error.response.status_code} {error.response.reason}"
+    if isinstance(error, requests.exceptions.ChunkedEncodingError):
+        return "closed the connection before the end of the file"
+    if isinstance(error, requests.RequestException):
+        return "cannot be reached"
+    if isinstance(error, OSError):
+        return f"could not be saved in {folder} ({error.strerror or error})"
+    return "sent a file with an unexpected sha256"
+
+
 def _file_text(path: Path) -> str:
     data = path.read_bytes()
     return (unpack_lzw(data) if path.suffix == ".Z" else data).decode("ascii")
 
 
 def _cache_path(cache: str | os.PathLike[str] | None) -> Path:
-    from ._download import cache_folder
-
-    return cache_folder() if cache is None else Path(cache)
+    folder = cache_folder()  # raises an error without pooch, which downloads need in any folder
+    return folder if cache is None else Path(cache)
 
 
 def _how_to_compute(name: str) -> str:

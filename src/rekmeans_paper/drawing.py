@@ -9,8 +9,15 @@ from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
 
-from rekmeans.analysis.number_format import NO_VALUE
-from rekmeans.displays._style import COLOURS, FAINT, SOFT, TEXT, cluster_colour, draw_numbered_mark
+from rekmeans.displays._style import (
+    COLOURS,
+    FAINT,
+    NO_VALUE,
+    SOFT,
+    TEXT,
+    cluster_colour,
+    draw_numbered_mark,
+)
 from rekmeans.html_report.html import load_template
 from rekmeans.html_report.svg import FIGURE_WIDTH, render_image, render_svg
 

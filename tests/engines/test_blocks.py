@@ -369,7 +369,7 @@ def test_soft_euler_fits_of_many_rows_start_from_a_sample():
     ids=["medians", "kernel means", "precomputed", "stack", "map", "callable"],
 )
 def test_fits_that_need_all_rows_raise_an_error(model, words, tmp_path):
-    with raises_mentioning(ValueError, *words, "a table that is"):
+    with raises_mentioning(ValueError, *words, "Pass a table", "in memory."):
         model.fit(called_arrays(tmp_path, X, None))
 
 

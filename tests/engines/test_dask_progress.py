@@ -11,7 +11,7 @@ from distributed import Client, LocalCluster
 
 from rekmeans import RectifiedEulerKMeans, watch_passes
 from rekmeans.engines.dask import rows as dask_rows
-from rekmeans.table.reading import watch_reading
+from rekmeans.table.stream import watch_reading
 from support.streams import stream_rows
 
 # duration of each task: the first tasks end a second before the last, although workers read ahead

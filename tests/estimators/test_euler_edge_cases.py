@@ -47,7 +47,7 @@ def test_centers_lie_within_the_range_of_their_rows_for_any_alpha(method, alpha,
     model = method(3, alpha=alpha, scale=scale, beyond="wrap", random_state=0).fit(X)
     assert (np.diff(model.history_["inertia"]) < 0).all()
     middle = np.array([np.nanmean(X[model.labels_ == c], axis=0) for c in range(3)])
-    half_turn = model.kernel_.scale.unit / alpha
+    half_turn = model.kernel_.scale.unit[:, 0] / alpha
     assert (np.abs(model.cluster_centers_ - middle) <= 1.001 * half_turn).all()
     assert_array_equal(model.labels_, model.predict(X))
 

@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from rekmeans import EulerKMeans, KernelKMeans, RectifiedEulerKMeans, load, save
+from rekmeans.estimators.placement import fitted_centroids
 from rekmeans.kernels import KERNELS
 from rekmeans.model import Model
 from support.assertions import FITTED, assert_message_states_fix, assert_same_fit
@@ -83,7 +84,7 @@ def test_one_block_gives_the_sums_of_a_pass(make):
     X = stream_rows(300)
     start = make(K, random_state=0).fit(X)
     kernel = start.kernel_
-    C = start._fitted_centroids()
+    C = fitted_centroids(start)
     sums = Model(kernel, start._assignment_rule(), None).assign_block(
         kernel.embed(X), np.ones(len(X), np.int64), C
     )[1]

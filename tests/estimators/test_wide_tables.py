@@ -134,7 +134,7 @@ def test_integers_that_float64_rounds_are_read_from_any_frame(make, text):
         "b": np.array([2**64 - 1, 1, 2], np.uint64),
     }
     if text:  # text in a column: columns are then read one by one
-        with pytest.raises(ValueError, match=r"column 'c' is not: found str_?; drop or encode it"):
+        with pytest.raises(ValueError, match=r"column 'c' is not: found str_?\. Drop or encode it"):
             as_rows(make(columns | {"c": ["x", "y", "z"]}))
     else:
         assert_array_equal(

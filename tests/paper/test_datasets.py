@@ -287,7 +287,6 @@ def test_the_error_of_a_missing_dataset_can_be_pickled():
 def test_without_pooch_the_error_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.delenv("REKMEANS_DATA", raising=False)
     monkeypatch.setitem(sys.modules, "pooch", None)
-    monkeypatch.delitem(sys.modules, "rekmeans_paper._download", raising=False)
     with pytest.raises(ImportError, match=r"pip install 'rekmeans\[paper\]'"):
         datasets.load("wine", cache=tmp_path)
     assert "pip install 'rekmeans[paper]'" in datasets.available(cache=tmp_path)["wine"]

@@ -17,7 +17,6 @@ PAPER = Path(rekmeans_paper.__file__).parent
 # The layers in the order of docs/method.md. Modules of one line may import one another.
 ROOMS = (
     (
-        "_caller",
         "_grid",
         "_arctan",
         "threads",

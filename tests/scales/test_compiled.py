@@ -102,6 +102,22 @@ def huge(random, n):
     return random.standard_t(2, n) * 1e144 + random.choice([0, 1e149])
 
 
+def skew_with_errors(random, n):
+    x = random.choice([-1, 1]) * random.lognormal(0, random.uniform(0.3, 1.5), n)
+    errors = 15 * random.choice([np.abs, np.negative])(random.normal(size=n))
+    return np.where(random.random(n) < random.choice([0.02, 0.1]), errors, x)
+
+
+def fees(random, n):
+    price = random.choice([-1, 1]) * random.lognormal(0, random.uniform(0.5, 2), n)
+    return np.where(random.random(n) < random.uniform(0.5, 0.9), 0.0, price)
+
+
+def few_with_errors(random, n):
+    x = random.integers(0, int(random.integers(3, 12)), n) * 1.0
+    return np.where(random.random(n) < 0.15, 20 * random.normal(size=n), x)
+
+
 def signed_zeros(random, n):
     return random.choice([-0.0, 0.0, 1.0, -2.0], n)
 
@@ -119,7 +135,17 @@ SHAPES = (
         rare_counts,
         mostly_one_value,
     ),
-    *(codes, gaps, constants, denormal, huge, signed_zeros),
+    *(
+        codes,
+        gaps,
+        constants,
+        denormal,
+        huge,
+        signed_zeros,
+        skew_with_errors,
+        fees,
+        few_with_errors,
+    ),
 )
 WEIGHTS = {
     "none": lambda random, n: None,

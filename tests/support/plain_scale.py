@@ -20,7 +20,7 @@ def plain_robust(cells):
     ends, shifts, unit = bulk_and_groups(x, centre, sigma)
     if len(ends) > 1:
         return ends, shifts, [unit] * len(ends)
-    tail = find_tail(x, centre, sigma)
+    tail = None if few_values_unit(x) else find_tail(x, centre, sigma)
     if tail is None:
         return ends, shifts, [max(unit, few_values_unit(x) * sigma)]
     sign, start, end = tail

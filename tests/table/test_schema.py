@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rekmeans import RectifiedEulerKMeans
-from rekmeans.io.column_types import classify_type
 from rekmeans.io.number_text import NumberFormat
+from rekmeans.io.scan import classify_type
 from rekmeans.table import distinct
 from rekmeans.table.column_counts import CellBlock
 from rekmeans.table.distinct import SmallestHashes

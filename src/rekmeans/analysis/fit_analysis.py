@@ -1,7 +1,8 @@
-"""The analysis of a fit: labels, scores and sums from one pass of a fitted model over a table."""
+"""The analysis of a fit: labels, scores and sums from one pass over a table, and its columns."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -9,20 +10,28 @@ from functools import cached_property, partial
 from typing import Any, cast
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from .._grid import GRID, Array
 from ..assignment import Hard
 from ..estimators.placement import fitted_centroids, place_fitted
 from ..kernels.euler import CircleSums, OnCircles
-from ..table import Table
+from ..scales.left_out import IgnoredValues
 from ..table.validation import reject_table_on_device
 from ..threads import count_threads
 
 BLOCK_CELLS = 1 << 19  # cells of a block: small, because each thread makes a few copies
 MAX_THREADS = 8  # blocks at a time; more blocks only use more memory
 MAX_ROWS_DRAWN = 1200  # rows drawn in a figure; more rows only make it darker
+QUANTILES = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
+# columns that are described one by one, to keep the report on a wide table readable
+MAX_COLUMNS_DESCRIBED = 100
+ROWS_ON_CIRCLE = 600  # rows drawn on each circle
+MAX_HISTOGRAMS = 4  # columns with a histogram of kept and ignored values
+ROUNDING = 1e-9  # half-turns: bound of the rounding error of a value
+HISTOGRAM_BINS = 48  # bins of all kept intervals of a column together
 
 
 @dataclass(frozen=True)
@@ -31,7 +40,6 @@ class TableSums:
 
     totals: Array  # (k, 2d) sums of the mapped rows of each cluster, in grid units
     observed: Array  # (k, d) number of values of each cluster that are not ignored
-    loss: Any  # sum of squared distances, in the unit of the kernel
     missing: Array  # (d,) number of missing values
     beyond: Array  # (d,) number of values outside the kept intervals of the scale
     in_several: int  # number of rows with such values in two columns or more
@@ -43,6 +51,7 @@ class FitAnalysis:
     """Labels, scores and sums of a fitted model on a table X of n rows and d columns."""
 
     model: Any
+    kernel: Any  # the fitted kernel
     table: Any  # (n, d), in memory
     C: OnCircles
     is_hard: bool  # each row belongs to one cluster
@@ -50,22 +59,9 @@ class FitAnalysis:
     scores: Array  # (n,) cosine of a row and its centroid, 1 at the centroid
     # (n,) 1 - (nearest distance)/(second nearest): 0 between two clusters, NaN for k = 1
     margins: Array
+    sizes: Array  # (k,) number of rows of each cluster
+    inertia: float  # sum of squared distances of the rows to their centroids
     sums: TableSums
-
-    @property
-    def kernel(self) -> Any:
-        """The fitted kernel."""
-        return self.model.kernel_
-
-    @cached_property
-    def sizes(self) -> Array:
-        """The number of rows of each cluster, (k,)."""
-        return np.bincount(self.labels, minlength=len(self.C))
-
-    @property
-    def inertia(self) -> float:
-        """The sum of squared distances of the rows to their centroids."""
-        return float(self.sums.loss * self.kernel.loss_unit)
 
     @cached_property
     def resultant_lengths(self) -> Array:
@@ -131,19 +127,10 @@ class FitAnalysis:
             return x[~np.isnan(x)]
         return x[self.kernel.scale.take([column]).inside(x[:, None])[:, 0]]
 
-    def phases(self, numbers: Array) -> Array:
-        """Return these rows in half-turns, (m, d); NaN for missing and ignored values."""
-        return self.kernel.coordinates(self.dense_rows(numbers))
-
     def mapped_rows(self, numbers: Array) -> Array:
         """Return these mapped rows, (m, 2d), with missing values replaced by the centroid's."""
         F = self.kernel.embed(self.dense_rows(numbers))
         return self.kernel.from_rows(F, self.C.take(self.labels[numbers])).f / GRID
-
-    def clusters_by_distance(self, row: int) -> Array:
-        """Return the clusters in order of their distance from a row, nearest first, (k,)."""
-        F = self.kernel.embed(self.dense_rows(np.array([row])))
-        return np.argsort(self.kernel.distance(F, self.C)[0], kind="stable")
 
 
 def check_euler_model(model: Any) -> None:
@@ -174,26 +161,31 @@ def analyse_fit(model: Any, X: Any) -> FitAnalysis:
     with threadpool_limits(model.n_threads):
         run = rows.start_run(replace(placed.model, assignment=Hard()))
         found = cast(CircleSums, run.assign(C).sums.fetch())
+    blocks = (table.dense(at) for at in table.blocks(max(1, BLOCK_CELLS // table.n_columns)))
     with threadpool_limits(1), thread_pool(model) as pool:
-        counts = list(pool.map(partial(_missing_and_beyond, kernel), _dense_blocks(table)))
+        counts = list(pool.map(partial(_missing_and_beyond, kernel), blocks))
         scores, margins = rows.map_blocks(scores_and_margins).T
     missing, beyond, in_several = (sum(parts) for parts in zip(*counts, strict=True))
     n_uninformative = int((rows.weights() == 0).sum())
-    sums = TableSums(
-        found.totals, found.observed, found.loss, missing, beyond, in_several, n_uninformative
-    )
+    labels = run.labels()
     return FitAnalysis(
-        model, table, C, placed.model.assignment.is_hard, run.labels(), scores, margins, sums
+        model=model,
+        kernel=kernel,
+        table=table,
+        C=C,
+        is_hard=placed.model.assignment.is_hard,
+        labels=labels,
+        scores=scores,
+        margins=margins,
+        sizes=np.bincount(labels, minlength=len(C)),
+        inertia=float(found.loss * kernel.loss_unit),
+        sums=TableSums(found.totals, found.observed, missing, beyond, in_several, n_uninformative),
     )
 
 
 def thread_pool(model: Any) -> ThreadPoolExecutor:
     """Return a thread pool for NumPy operations on blocks or columns."""
     return ThreadPoolExecutor(min(count_threads(model.n_threads), MAX_THREADS))
-
-
-def _dense_blocks(table: Table) -> Iterator[Array]:
-    return (table.dense(at) for at in table.blocks(max(1, BLOCK_CELLS // table.n_columns)))
 
 
 def _missing_and_beyond(kernel: Any, X: Array) -> tuple[Array, Array, int]:
@@ -222,3 +214,163 @@ def row_margins(D: Array, labels: Array) -> Array:
     np.put_along_axis(others, labels[:, None], np.inf, 1)
     second = others.min(axis=1)
     return 1 - np.sqrt(np.where(second > 0, nearest / np.where(second > 0, second, 1.0), 1.0))
+
+
+# columns
+
+
+def column_names(model: Any, names: ArrayLike | None) -> list[str]:
+    """Return the given column names, those of the fit, or x0, x1, ..."""
+    if names is None:
+        return [str(name) for name in _check_feature_names_in(model)]
+    if np.shape(names) != (model.n_features_in_,):
+        got = f"{np.shape(names)[0]} names" if np.ndim(names) == 1 else f"{names!r:.60}"
+        raise ValueError(
+            f"names must have one name for each of the {model.n_features_in_} columns, got {got}."
+        )
+    return [str(name) for name in np.asarray(names)]
+
+
+def column_profile(analysis: FitAnalysis, names: list[str], column: int) -> dict[str, Any]:
+    """Return the spread of a column, its cluster centres in its units, and its separation."""
+    x = analysis.column_values(column)
+    spread = (
+        np.quantile(x, list(QUANTILES.values()), overwrite_input=True)
+        if len(x)
+        else [math.nan] * len(QUANTILES)
+    )
+    return {
+        "name": names[column],
+        "column": int(column),
+        "separation": analysis.separation[column],
+        **dict(zip(QUANTILES, spread, strict=True)),
+        "min": x.min() if len(x) else math.nan,
+        "max": x.max() if len(x) else math.nan,
+        "centres": analysis.model.cluster_centers_[:, column],
+    }
+
+
+def circle_coordinates(analysis: FitAnalysis, names: list[str], columns: Array) -> dict[str, Any]:
+    """Return the phases of the rows to draw, in half-turns, and the centroids of each column."""
+    kernel = analysis.kernel
+    numbers = analysis.rows_to_draw(ROWS_ON_CIRCLE)
+    phases = kernel.coordinates(analysis.dense_rows(numbers))  # (m, d)
+    circles = [
+        {
+            "name": names[j],
+            "column": int(j),
+            "turns": np.round(np.mod(phases[:, j], 2), 4),
+            "centroids": [
+                [round(m.real, 6), round(m.imag, 6)] for m in analysis.model.centroids_[:, j]
+            ],
+            "arcs": list(_arcs(kernel, j, phases[:, j])),
+        }
+        for j in columns
+    ]
+    return {"labels": analysis.labels[numbers], "features": circles}
+
+
+def _arcs(kernel: Any, column: int, phases: Array) -> Iterator[dict[str, float]]:
+    """Yield the smallest and largest value of each kept interval that has rows, and its map.
+
+    A value of the interval lies at the angle pi (value - origin)/half_turn.
+    """
+    scale = kernel.scale
+    ends = (scale.low, scale.high, scale.shift, 1 / kernel.rates)
+    intervals = np.stack([values[column] for values in ends], axis=1)
+    if kernel.beyond == "wrap":
+        intervals = np.array([[-np.inf, np.inf, *intervals[0, 2:]]])
+    for low, high, shift, half_turn in intervals:
+        values = shift + phases * half_turn
+        tolerance = ROUNDING * half_turn
+        inside = values[(values >= low - tolerance) & (values <= high + tolerance)]
+        if len(inside):
+            ends_of_rows = {"low": inside.min(), "high": inside.max()}
+            yield {"origin": shift, "half_turn": half_turn} | ends_of_rows
+
+
+def missing_and_beyond(analysis: FitAnalysis, names: list[str]) -> dict[str, Any]:
+    """Return counts of missing values and of values outside the kept intervals, with notes."""
+    missing = analysis.sums.missing
+    beyond = analysis.sums.beyond
+    n = analysis.table.n_rows
+    most_affected = np.argsort(-(missing + beyond), kind="stable")[:MAX_COLUMNS_DESCRIBED]
+    ignored = IgnoredValues(
+        analysis.kernel.scale,
+        shares=beyond / np.maximum(n - missing, 1),
+        n_rows=n,
+        n_in_several=analysis.sums.in_several,
+        n_uninformative=analysis.sums.uninformative,
+    )
+    is_ignored = analysis.kernel.beyond == "ignore"
+    # the columns with the most kept intervals, then those with the most values outside them
+    n_intervals = np.count_nonzero(~np.isnan(analysis.kernel.scale.low), axis=1)
+    order = np.lexsort((-beyond, -n_intervals))
+    drawn = order[(n_intervals > 1)[order] | (beyond > 0)[order]][:MAX_HISTOGRAMS]
+    return {
+        "missing": missing.sum(),
+        "beyond": beyond.sum(),
+        "cells": n * analysis.table.n_columns,
+        "rows": analysis.sums.uninformative,
+        "rows_in_several_columns": analysis.sums.in_several,
+        "rule": analysis.kernel.beyond,
+        "notes": ignored.messages(names) if is_ignored else [],
+        "columns": [
+            _column_counts(analysis, names, j) for j in most_affected if missing[j] + beyond[j]
+        ],
+        "columns_with_any": (missing + beyond > 0).sum(),
+        "histograms": [column_histogram(analysis, names, j) for j in drawn if is_ignored],
+    }
+
+
+def _column_counts(analysis: FitAnalysis, names: list[str], column: int) -> dict[str, Any]:
+    """Return the kept intervals of a column, and its numbers of missing and outside values."""
+    intervals = kept_intervals(analysis, column)
+    return {
+        "name": names[column],
+        "missing": analysis.sums.missing[column],
+        "beyond": analysis.sums.beyond[column],
+        "low": intervals[0][0],
+        "high": intervals[-1][1],
+        "kept": intervals,
+    }
+
+
+def kept_intervals(analysis: FitAnalysis, column: int) -> list[tuple[float, float]]:
+    """Return the kept intervals of a column in ascending order."""
+    scale = analysis.kernel.scale
+    ends = zip(scale.low[column].tolist(), scale.high[column].tolist(), strict=True)
+    return sorted((low, high) for low, high in ends if not math.isnan(low))
+
+
+def column_histogram(analysis: FitAnalysis, names: list[str], column: int) -> dict[str, Any]:
+    """Return counts of values in bins of the kept intervals, and below, between and above them."""
+    x = analysis.table.column(column)
+    x = np.sort(x[~np.isnan(x)])
+    if not len(x):
+        return {"name": names[column], "column": int(column), "intervals": [], "left_out": []}
+    intervals = [
+        (max(low, x[0]), min(high, x[-1])) for low, high in kept_intervals(analysis, column)
+    ]
+    intervals = [(low, high) for low, high in intervals if low <= high]
+    first = np.searchsorted(x, [low for low, _ in intervals], side="left")
+    last = np.searchsorted(x, [high for _, high in intervals], side="right")
+    whole = sum(high - low for low, high in intervals)
+    return {
+        "name": names[column],
+        "column": int(column),
+        "intervals": [
+            {"low": low, "high": high, "counts": _bin_counts(x[a:b], low, high, whole)}
+            for (low, high), a, b in zip(intervals, first, last, strict=True)
+        ],
+        "left_out": np.append(first, len(x)) - np.insert(last, 0, 0),
+    }
+
+
+def _bin_counts(values: Array, low: float, high: float, whole: float) -> Array:
+    """Return counts in equal bins of an interval; `whole` is the width of all intervals."""
+    n_bins = max(1, round(HISTOGRAM_BINS * (high - low) / whole)) if whole > 0 else 1
+    edges = np.linspace(low, high, n_bins + 1)
+    return np.diff(
+        np.searchsorted(values, edges[1:-1], side="right"), prepend=0, append=len(values)
+    )

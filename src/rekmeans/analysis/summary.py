@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+import platform
 from typing import Any
 
 import numpy as np
+import scipy
+import sklearn
 from numpy.typing import ArrayLike
 from scipy.linalg import eigh
 
+from .. import __version__
 from .._grid import GRID, Array
 from ..engines import host_values
 from ..estimators.placement import has_hard_labels
-from ..metrics import clustering_accuracy, deviation_degree, normalized_mutual_info
-from .columns import (
+from ..kernels.euler import deviation_from_circle
+from ..metrics import clustering_accuracy, normalized_mutual_info
+from .fit_analysis import (
     MAX_COLUMNS_DESCRIBED,
+    FitAnalysis,
+    analyse_fit,
+    check_euler_model,
     circle_coordinates,
     column_names,
     column_profile,
     missing_and_beyond,
+    thread_pool,
 )
-from .fit_analysis import FitAnalysis, analyse_fit, check_euler_model, thread_pool
-from .notable_rows import notable_rows
-from .provenance import provenance
 
 MAX_CIRCLES = 6  # columns that are drawn on a circle
 MAX_VALUES = 5  # values listed for a notable row
+LIST_LENGTH = 8  # rows in each list
+MAX_TYPICAL_CLUSTERS = 26  # the largest clusters, for which typical rows are listed
 MAX_PASSES = 1000  # passes listed in a history
 
 METHOD_NAMES = {"rectified": "Rectified Euler k-means", "mean": "Euler k-means"}
@@ -75,7 +84,40 @@ def summary(
     """
     check_has_report(model)
     analysis = analyse_fit(model, X)
-    return json_value(_sections(analysis, column_names(model, names), y, title))
+    columns = column_names(model, names)
+    is_own = is_fit_table(analysis)
+    n, d = analysis.table.n_rows, analysis.table.n_columns
+    k = len(analysis.sizes)
+    order = analysis.column_numbers(None, MAX_COLUMNS_DESCRIBED)  # by separation
+    with thread_pool(model) as pool:
+        profiles = list(pool.map(lambda j: column_profile(analysis, columns, j), order))
+    sections = {
+        "title": title or f"{k} cluster{'s' if k != 1 else ''} of {n:,} row{'s' if n != 1 else ''}",
+        "table": {
+            "rows": n,
+            "columns": d,
+            "described": min(d, MAX_COLUMNS_DESCRIBED),
+            "drawn": len(analysis.rows_to_draw()),
+        },
+        "own_fit": is_own,
+        "method": method_settings(analysis, is_own),
+        "sizes": analysis.sizes,
+        "features": profiles,
+        "circles": circle_coordinates(analysis, columns, order[:MAX_CIRCLES]),
+        "map": principal_projection(analysis),
+        "history": {name: values[:MAX_PASSES] for name, values in model.history_.items()}
+        if is_own
+        else {},
+        "kappa": {
+            "model": model.deviation_,
+            "mean": deviation_from_circle(analysis.resultant_lengths),
+        },
+        "rows": notable_rows(analysis, columns, order[:MAX_VALUES]),
+        "left_out": missing_and_beyond(analysis, columns),
+        "classes": None if y is None else class_comparison(y, analysis),
+        "repeat": provenance(model, is_own),
+    }
+    return json_value(sections)
 
 
 def check_has_report(model: Any) -> None:
@@ -85,50 +127,6 @@ def check_has_report(model: Any) -> None:
         raise TypeError(
             f"a report supports only hard clusters; got {type(model).__name__}: use its displays."
         )
-
-
-def _sections(
-    analysis: FitAnalysis, names: list[str], y: ArrayLike | None, title: str | None
-) -> dict[str, Any]:
-    """Return the summary with arrays in place of lists."""
-    model = analysis.model
-    is_own = is_fit_table(analysis)
-    order = analysis.column_numbers(None, MAX_COLUMNS_DESCRIBED)  # by separation
-    with thread_pool(model) as pool:
-        profiles = list(pool.map(lambda j: column_profile(analysis, names, j), order))
-    return {
-        "title": title or _default_title(len(analysis.sizes), len(analysis.labels)),
-        "table": table_size(analysis),
-        "own_fit": is_own,
-        "method": method_settings(analysis, is_own),
-        "sizes": analysis.sizes,
-        "features": profiles,
-        "circles": circle_coordinates(analysis, names, order[:MAX_CIRCLES]),
-        "map": principal_projection(analysis),
-        "history": {name: values[:MAX_PASSES] for name, values in model.history_.items()}
-        if is_own
-        else {},
-        "kappa": {"model": model.deviation_, "mean": deviation_degree(analysis.resultant_lengths)},
-        "rows": notable_rows(analysis, names, order[:MAX_VALUES]),
-        "left_out": missing_and_beyond(analysis, names),
-        "classes": None if y is None else class_comparison(y, analysis),
-        "repeat": provenance(model, is_own),
-    }
-
-
-def _default_title(k: int, n: int) -> str:
-    return f"{k} cluster{'s' if k != 1 else ''} of {n:,} row{'s' if n != 1 else ''}"
-
-
-def table_size(analysis: FitAnalysis) -> dict[str, Any]:
-    """Return the numbers of rows and columns, and how many of them are described and drawn."""
-    n, d = analysis.table.n_rows, analysis.table.n_columns
-    return {
-        "rows": n,
-        "columns": d,
-        "described": min(d, MAX_COLUMNS_DESCRIBED),
-        "drawn": len(analysis.rows_to_draw()),
-    }
 
 
 def is_fit_table(analysis: FitAnalysis) -> bool:
@@ -254,3 +252,111 @@ def principal_axes(A: Array) -> tuple[Array, Array]:
     shares = np.maximum(values[::-1], 0) / max(np.trace(S), SMALLEST_DIVISOR)
     lacking = 2 - len(shares)
     return np.pad(axes, ((0, 0), (0, lacking))), np.pad(shares, (0, lacking))
+
+
+def notable_rows(analysis: FitAnalysis, names: list[str], columns: Array) -> dict[str, Any]:
+    """Return the rows of each list, with their values in these columns."""
+    has_margins = len(analysis.sizes) > 1
+    lists: dict[str, Any] = {
+        "typical": typical_rows(analysis),
+        "doubtful": smallest_first(analysis.margins, LIST_LENGTH) if has_margins else [],
+        "unusual": smallest_first(analysis.scores, LIST_LENGTH),
+    }
+    return {
+        "columns": [names[j] for j in columns],
+        **{
+            name: [_row_record(analysis, columns, i) for i in numbers]
+            for name, numbers in lists.items()
+        },
+    }
+
+
+def typical_rows(analysis: FitAnalysis) -> Array:
+    """Return the numbers of the rows with the highest scores in each of the largest clusters."""
+    sizes = analysis.sizes
+    largest = np.sort(np.argsort(-sizes, kind="stable")[:MAX_TYPICAL_CLUSTERS])
+    members = [np.flatnonzero(analysis.labels == c) for c in largest]
+    each = max(1, LIST_LENGTH // len(sizes))
+    return np.concatenate([rows[smallest_first(-analysis.scores[rows], each)] for rows in members])
+
+
+def smallest_first(values: Array, count: int) -> Array:
+    """Return the indices of the smallest values in ascending order, without a full sort.
+
+    Ties keep their order.
+    """
+    if len(values) <= count:
+        return np.argsort(values, kind="stable")
+    bound = np.partition(values, count - 1)[count - 1]
+    small = np.flatnonzero(values <= bound)
+    return small[np.argsort(values[small], kind="stable")][:count]
+
+
+def _row_record(analysis: FitAnalysis, columns: Array, row: Any) -> dict[str, Any]:
+    """Return the number, clusters, score, margin and some values of one row."""
+    values = analysis.dense_rows(np.array([row]))  # (1, d)
+    D = analysis.kernel.distance(analysis.kernel.embed(values), analysis.C)
+    clusters = np.argsort(D[0], kind="stable")  # the nearest first
+    return {
+        "row": int(row),
+        "cluster": int(analysis.labels[row]),
+        "next": int(clusters[1]) if len(clusters) > 1 else None,
+        "score": analysis.scores[row],
+        "margin": analysis.margins[row],
+        "values": values[0, columns],
+    }
+
+
+def provenance(model: Any, is_fit_table: bool) -> dict[str, Any]:
+    """Return the settings, the versions, and Python code that reproduces the clusters."""
+    settings = {name: json_setting(value) for name, value in model.get_params(deep=False).items()}
+    has_fixed_start = model.random_state is not None and isinstance(model.init, str)
+    return {
+        "settings": settings,
+        "python": fit_lines(model, settings) if is_fit_table else load_lines(),
+        "exact": has_fixed_start if is_fit_table else True,
+        "versions": {
+            "rekmeans": __version__,
+            "Python": platform.python_version(),
+            "NumPy": np.__version__,
+            "SciPy": scipy.__version__,
+            "scikit-learn": sklearn.__version__,
+            "system": f"{platform.system()} {platform.machine()}",
+        },
+    }
+
+
+def fit_lines(model: Any, settings: dict[str, Any]) -> list[str]:
+    """Return Python code that repeats the fit, with all settings that are not defaults."""
+    defaults = {
+        name: json_setting(p.default)
+        for name, p in inspect.signature(type(model)).parameters.items()
+    }
+    arguments = ", ".join(
+        f"{name}={value!r}" for name, value in settings.items() if defaults[name] != value
+    )
+    estimator = type(model).__name__
+    return [
+        f"from rekmeans import {estimator}",
+        "",
+        f"model = {estimator}({arguments}).fit(X)",
+        "model.labels_",
+    ]
+
+
+def load_lines() -> list[str]:
+    """Return Python code that labels rows with a model file."""
+    return [
+        "from rekmeans import load",
+        "",
+        'model = load("model.safetensors")',
+        "labels = model.predict(X)",
+    ]
+
+
+def json_setting(value: Any) -> Any:
+    """Return a setting in a type that JSON supports, or else the name of its type."""
+    if isinstance(value, np.generic):
+        return value.item()
+    is_plain = value is None or isinstance(value, bool | int | float | str)
+    return value if is_plain else f"<{type(value).__name__}>"

@@ -12,7 +12,6 @@ from ..export.onnx import to_onnx
 from ..io.labels import write_label_blocks, write_labels
 from ..io.selection import ColumnSelection
 from . import _results, _workflow, plugin, stream
-from ._progress import progress_bar
 
 
 def predict_table(
@@ -33,7 +32,7 @@ def predict_table(
     reject_unwritable(path.parent)
     _workflow.reject_overwriting([path], table, model)
     clusterer = _workflow.load_clusterer(model).set_params(n_threads=n_threads, memory_limit=memory)
-    with progress_bar(quiet) as bar:
+    with _workflow.progress_bar(quiet) as bar:
         bar.show_step("computing labels")
         # skip the check of text columns, because blocks are read only once
         rows = _workflow.read_table(table, selection, memory, model=clusterer, checks_text=False)

@@ -18,7 +18,6 @@ from ..io.selection import ColumnSelection
 from ..table.file_table import FileTable
 from . import _results, _workflow, plugin, stream
 from ._options import BeyondName, MethodName, ScaleName
-from ._progress import progress_bar
 
 METHODS = {"rek": RectifiedEulerKMeans, "eulerk": EulerKMeans}
 
@@ -121,7 +120,7 @@ def fit_table(
     _workflow.reject_overwriting(outputs.paths, table)
     if cluster is not None and table is not None:
         stream.reject_unstreamed(table, selection, cluster)
-    with progress_bar(screen.quiet) as bar, stream.use_cluster(cluster):
+    with _workflow.progress_bar(screen.quiet) as bar, stream.use_cluster(cluster):
         bar.show_step("reading")
         source, rows = _read_input(table, selection, method.memory, cluster)
         model = method.make_model(rows)

@@ -38,7 +38,7 @@ def bench(as_json: Json = False, quiet: Quiet = False, debug: Debug = False) -> 
     fits of the same mapped rows from the same initial centroids. Only the times
     of rekmeans include the mapping.
     """
-    from ._progress import progress_bar
+    from ._workflow import progress_bar
     from .bench import first_fits, machine, races
 
     with progress_bar(quiet) as bar:

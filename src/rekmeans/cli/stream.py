@@ -18,9 +18,8 @@ from ..io.file_names import is_several_files
 from ..io.selection import ColumnSelection, UnreadableFileError
 from ..table import MemoryTable
 from ..table.file_table import FileTable
-from ..table.reading import report_reading
 from ..table.source_parts import prefetch
-from ..table.stream import block_rows
+from ..table.stream import block_rows, report_reading
 from ..table.stream_input import find_source
 from ..table.validation import reject_bad_rows
 

@@ -13,9 +13,8 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from .._grid import Array
-from ..analysis.columns import circle_coordinates, column_names
-from ..analysis.fit_analysis import analyse_fit
-from ..analysis.number_format import format_number, shorten_name
+from .._text import shorten_name
+from ..analysis.fit_analysis import analyse_fit, circle_coordinates, column_names
 from ._style import (
     BACKGROUND,
     COLOURS,
@@ -25,6 +24,7 @@ from ._style import (
     cluster_colour,
     cluster_marker,
     draw_numbered_mark,
+    format_number,
 )
 
 FIRST_LANE = 1.07  # inner radius of the first lane; the circle has radius 1

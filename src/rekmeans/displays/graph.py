@@ -14,8 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._grid import Array
 from .._text import shorten_name
-from ..analysis.columns import column_names
-from ..analysis.fit_analysis import MAX_ROWS_DRAWN
+from ..analysis.fit_analysis import MAX_ROWS_DRAWN, column_names
 from ..table.validation import read_table
 from ._style import BACKGROUND, COLOURS, FAINT, SOFT
 

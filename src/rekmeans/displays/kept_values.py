@@ -9,10 +9,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from ..analysis.columns import column_histogram, column_names
-from ..analysis.fit_analysis import analyse_fit
-from ..analysis.number_format import format_number, shorten_name
-from ._style import COLOURS, FAINT, SOFT
+from .._text import shorten_name
+from ..analysis.fit_analysis import analyse_fit, column_histogram, column_names
+from ._style import COLOURS, FAINT, SOFT, format_number
 
 GAP = 0.12  # width of the fields between intervals, as a share of the width of all intervals
 

@@ -12,10 +12,19 @@ from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 
 from .._grid import Array
-from ..analysis.columns import column_names, column_profile
-from ..analysis.fit_analysis import analyse_fit
-from ..analysis.number_format import RANGE, band_width, format_number, shorten_name
-from ._style import BACKGROUND, FAINT, MAX_LANES, SOFT, cluster_colour, cluster_marker, rgb
+from .._text import shorten_name
+from ..analysis.fit_analysis import analyse_fit, column_names, column_profile
+from ._style import (
+    BACKGROUND,
+    FAINT,
+    MAX_LANES,
+    RANGE,
+    SOFT,
+    cluster_colour,
+    cluster_marker,
+    format_number,
+    rgb,
+)
 
 # colours of centres below and above the middle of a column, with many clusters
 BELOW = "#4477aa"
@@ -194,3 +203,8 @@ def _band_positions(f: dict[str, Any], values: ArrayLike) -> Array:
     if not high > low:
         return np.full(values.shape, 0.5)
     return np.clip((values - low) / (high - low), -EDGE, 1 + EDGE)
+
+
+def band_width(profile: dict[str, Any]) -> float | None:
+    """Return the width of the 5-95 % range of a column, or None if it has no values."""
+    return None if profile["q05"] is None else float(profile["q95"] - profile["q05"])

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 
 from .._grid import GRID, Array
 from .._text import shorten_name
-from ..analysis.columns import column_names
-from ..analysis.fit_analysis import FitAnalysis, analyse_fit
+from ..analysis.fit_analysis import FitAnalysis, analyse_fit, column_names
 from ..surfaces import mean_surface, rectified_surface
 from ._style import SOFT, cluster_colour, cluster_marker, draw_numbered_mark, rgb
 

@@ -30,10 +30,8 @@ __all__ = [
     "Rows",
     "Run",
     "TableReader",
-    "check_engine_name",
     "check_installed",
     "choose_engine",
-    "engine_for_prediction",
     "find_reader",
     "host_values",
     "place_by_definition",
@@ -45,17 +43,6 @@ HOST_ENGINES: tuple[Engine, ...] = (Reference(), Native())
 # engine="auto" tries the last entry first
 IN_ORDER: tuple[Engine, ...] = (*HOST_ENGINES, Dask(HOST_ENGINES), Torch())
 ENGINES: dict[str, Engine] = {engine.name: engine for engine in IN_ORDER}
-
-
-def engine_for_prediction(name: str, table: Table) -> str:
-    """Return the engine that predicts the rows of this table for a model fitted with engine `name`.
-
-    A model fitted on a Dask collection predicts all other tables with engine="auto". Any other
-    engine that does not support the table raises an error, as in `fit`.
-    """
-    if name == "auto" or table.is_partitioned or not ENGINES[name].supports_only_partitions:
-        return name
-    return "auto"
 
 
 def read_input(
@@ -85,10 +72,3 @@ def find_reader(X: object) -> TableReader | None:
     """Return the reader of the engine that recognizes X, or None if no engine does."""
     readers = (engine.reader(X) for engine in ENGINES.values())
     return next((reader for reader in readers if reader is not None), None)
-
-
-def check_engine_name(name: object) -> None:
-    """Raise an error if no engine has this name."""
-    if not isinstance(name, str) or name not in ("auto", *ENGINES):
-        names = ", ".join(repr(known) for known in ("auto", *reversed(ENGINES)))
-        raise ValueError(f"engine must be one of {names}; got {name!r}.")

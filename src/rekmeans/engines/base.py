@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from .._caller import caller_stacklevel
 from .._grid import TURN, Array, integer_weight_bits, mass_of, product, small_weight_bits
+from .._text import caller_stacklevel
 from ..assignment import Hard, nearest, one_hot
 from ..centroids import rectified
 from ..kernels.base import rectified_update, with_statistics

@@ -27,7 +27,7 @@ from .._parameters import (
     check_real,
 )
 from ..centroids import CENTROIDS
-from ..engines import check_engine_name
+from ..engines import ENGINES
 from ..kernels import KERNELS
 from ..kernels.euler import Euler
 from ..scales import BEYOND, SCALES
@@ -67,15 +67,13 @@ class Interface:
     attributes: Mapping[str, Entry] = field(default_factory=dict)
     n_positional: int = 1
 
-    def check(self, estimator: object) -> None:
-        """Raise ValueError for a parameter that is invalid whatever the others are."""
-        for name, parameter in self.parameters.items():
-            parameter.check(name, getattr(estimator, name))
+    def check(self, estimator: object, *, for_prediction: bool = False) -> None:
+        """Raise ValueError for a parameter that is invalid whatever the others are.
 
-    def check_for_prediction(self, estimator: object) -> None:
-        """Raise ValueError for an invalid value of a parameter that predictions use."""
+        Before a prediction, only the parameters that predictions use are checked.
+        """
         for name, parameter in self.parameters.items():
-            if parameter.used_in_prediction:
+            if parameter.used_in_prediction or not for_prediction:
                 parameter.check(name, getattr(estimator, name))
 
 
@@ -302,7 +300,7 @@ CHECKS: dict[str, Check] = {
     "max_iter": check_int,
     "tol": _NOT_NEGATIVE,
     "half_life": _or_none(_POSITIVE),
-    "engine": lambda _, value: check_engine_name(value),
+    "engine": lambda name, value: check_one_of(name, value, ("auto", *reversed(ENGINES))),
     "n_threads": _or_none(partial(check_int, hint=" (None for all)")),
     "memory_limit": check_bytes,
     "checkpoint": check_path,

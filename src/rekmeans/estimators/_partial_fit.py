@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _parameters, lloyd
-from .._caller import caller_stacklevel
 from .._grid import Array, mean_turns
+from .._text import caller_stacklevel
 from ..centroids import relocate_empty_clusters
 from ..engines import ENGINES, choose_engine, summarize_columns
 from ..half_life import Clock, Piece, halved_sums, weighed_sums, without_faded
@@ -28,7 +28,7 @@ from .base import (
     set_fitted_attributes,
     warn_of_ignored_cells,
 )
-from .placement import Placement, place_fitted_table, place_table
+from .placement import Placement, fitted_centroids, place_fitted_table, place_table
 
 # The scale is updated if the share of cells outside it, overall or in one column, exceeds the share
 # at the time of the fit by this much.
@@ -257,7 +257,7 @@ class PartialFitMixin(Clusterer):
         They have a new scale if too many cells are outside the old one.
         """
         kernel = self.kernel_
-        C = self._fitted_centroids()
+        C = fitted_centroids(self)
         if self.scale is None:
             return stream, kernel, C
         cells = stream.cells.add(kernel.scale, table)

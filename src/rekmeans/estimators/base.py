@@ -20,8 +20,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _parameters, lloyd, watching
-from .._caller import caller_stacklevel
 from .._grid import Array, mean_turns
+from .._text import caller_stacklevel
 from ..assignment import Hard
 from ..centroids import CENTROIDS
 from ..checkpoint import use_checkpoint
@@ -37,7 +37,7 @@ from ..table.validation import reject_gathering, reject_table_elsewhere
 from ..threads import limit_threads
 from ._identity import StartDraws, fit_identity, fit_limits
 from ._parameter_table import CLUSTERER, Interface
-from .placement import Placement, place_fitted, place_table
+from .placement import Placement, fitted_centroids, place_fitted, place_table
 
 RANDOM_STARTS = 10  # default n_init for "random" and "circle"
 
@@ -323,7 +323,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         placed = place_fitted(self, X)
         with limit_threads(self.n_threads):
             return placed.table.to_input_type(
-                placed.rows.label(placed.model, self._fitted_centroids())
+                placed.rows.label(placed.model, fitted_centroids(self))
             )
 
     def transform(self, X: Any) -> Array:
@@ -392,7 +392,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         self._check_has_lengths("score")
         placed = place_fitted(self, X, sample_weight)
         with limit_threads(self.n_threads):
-            assignment = placed.rows.start_run(placed.model).assign(self._fitted_centroids())
+            assignment = placed.rows.start_run(placed.model).assign(fitted_centroids(self))
             return -lloyd.inertia(placed.rows, assignment.sums.loss)
 
     def _check_has_lengths(self, method: str) -> None:
@@ -407,15 +407,11 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     def _apply(self, X: Any, compute: Callable[[Any, Array, Any], Array]) -> Array:
         """Return `compute(kernel, mapped rows, centroids)` for the rows of X, block by block."""
         placed = place_fitted(self, X)
-        C = self._fitted_centroids()
+        C = fitted_centroids(self)
         with limit_threads(self.n_threads):
             return placed.table.to_input_type(
                 placed.rows.map_blocks(lambda F: compute(placed.rows.kernel, F, C))
             )
-
-    def _fitted_centroids(self) -> Any:
-        """Return the centroids as the record that the kernel uses."""
-        return self.kernel_.from_public(vars(self))
 
     def _check_parameters(self) -> None:
         """Raise an error for parameters that no fit accepts."""
@@ -427,10 +423,6 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     def _check_combinations(self) -> None:
         """Raise an error for values that are valid on their own, but not together."""
-
-    def _check_prediction_parameters(self) -> None:
-        """Raise an error for parameters that a fitted estimator cannot use."""
-        self._interface.check_for_prediction(self)
 
     @property
     def _n_features_out(self) -> int:

@@ -16,8 +16,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _parameters
-from .._caller import caller_stacklevel
 from .._grid import Array
+from .._text import caller_stacklevel
 from ..codec import Codec
 from ..engines import host_values
 from ..half_life import Clock
@@ -33,6 +33,7 @@ from .kernel_kmeans import KernelKMeans
 from .mahalanobis import MahalanobisFuzzyCMeans
 from .multiple_kernel import MultipleKernelKMeans
 from .neural_gas import NeuralGas
+from .placement import fitted_centroids
 from .som import SelfOrganizingMap
 
 ESTIMATORS: dict[str, type] = {
@@ -101,7 +102,7 @@ def fitted_state(model: Any, *, labels: bool = True, stream: bool = True) -> Fit
         int(model.n_features_in_),
         None if feature_names is None else feature_names.tolist(),
         model.kernel_,
-        None if kind is EulerMap else model._fitted_centroids(),
+        None if kind is EulerMap else fitted_centroids(model),
         attributes,
         getattr(model, "schema_", None),
     )
@@ -121,8 +122,11 @@ def restore_estimator(state: FittedState) -> Any:
         model.init = _parameters.check_starting_points(init, model._n_centroids(), d)
     fitted = {"kernel_": kernel, "n_features_in_": state.n_features, **_feature_names(state)}
     fitted |= {} if state.schema is None else {"schema_": state.schema}
-    unknown = sorted(state.attributes.keys() - set(_attribute_names(kind)))
-    missing = [name for name in _required_names(kind, kernel) if name not in state.attributes]
+    known = _attribute_names(kind)
+    unknown = sorted(state.attributes.keys() - set(known))
+    optional = {*OF_ROWS, *OF_STREAMS, *(["cluster_centers_"] if kernel.is_pairwise else [])}
+    required = [name for name in known if name not in optional]
+    missing = [name for name in required if name not in state.attributes]
     if unknown or missing:
         raise ValueError(
             f"its attributes must be those of {kind.__name__}; unknown: "
@@ -133,13 +137,17 @@ def restore_estimator(state: FittedState) -> Any:
         check_like("centroids", C, _example_centroids(kernel, len(C), d))
         fitted |= kernel.to_public(C) | kernel.fitted_parameters
         fitted |= {"deviation_": kernel.deviation(C), "scale_": kernel.scale}
+    parts = FittedModel(model, kernel, C, 0 if C is None else len(C), kernel.scale.n_columns)
     for name, value in state.attributes.items():
         try:
-            CHECKS[name](value, FittedModel(model, kernel, C))
+            CHECKS[name](value, parts)
         except (TypeError, AttributeError, KeyError):
             raise ValueError(f"{name} must not be a {type(value).__name__}") from None
     if kind is not EulerMap:
-        _check_length_of_history(state.attributes)
+        n = state.attributes["history_"]["n_changed"].size
+        n_iter = state.attributes["n_iter_"]
+        if n_iter > n:
+            raise ValueError(f"n_iter_={n_iter} requires at least as many history entries, got {n}")
     vars(model).update(fitted | dict(state.attributes))
     model.scale = state.parameters.get("scale", model.scale)
     return model
@@ -152,18 +160,6 @@ def _attribute_names(kind: type) -> tuple[str, ...]:
         return own
     streams = OF_STREAMS if issubclass(kind, PartialFitMixin) else ()
     return ("labels_", *OF_CLUSTERERS, *own, *streams)
-
-
-def _required_names(kind: type, kernel: Any) -> list[str]:
-    optional = {*OF_ROWS, *OF_STREAMS, *(["cluster_centers_"] if kernel.is_pairwise else [])}
-    return [name for name in _attribute_names(kind) if name not in optional]
-
-
-def _check_length_of_history(attributes: Mapping[str, Any]) -> None:
-    n = attributes["history_"]["n_changed"].size
-    n_iter = attributes["n_iter_"]
-    if n_iter > n:
-        raise ValueError(f"n_iter_={n_iter} requires at least as many history entries, got {n}")
 
 
 def _feature_names(state: FittedState) -> dict[str, Any]:
@@ -301,15 +297,9 @@ class FittedModel:
 
     estimator: Any  # with its parameters
     kernel: Any
-    centroids: Any
-
-    @property
-    def k(self) -> int:
-        return len(self.centroids)
-
-    @property
-    def d(self) -> int:
-        return int(self.kernel.scale.n_columns)
+    centroids: Any  # None for EulerMap
+    k: int  # of centroids
+    d: int  # of columns of the scale
 
 
 def _check_array(name: str, values: Array, kind: str, shape: tuple[int, ...] | None = None) -> None:

@@ -1,9 +1,10 @@
-"""Placement of a table on an engine: the fitted scale and kernel, the stages, and the rows."""
+"""Placement of a table on an engine: the fitted scale, width and kernel, the stages, the rows."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,17 +20,23 @@ from ..engines import (
     ENGINES,
     Rows,
     choose_engine,
-    engine_for_prediction,
+    place_by_definition,
     summarize_columns,
 )
 from ..model import Model, Stop
 from ..scales import NO_COLUMNS
-from ..table import ColumnSummary, Table
+from ..seeding import plus_plus
+from ..table import ColumnSummary, MemoryTable, Table
 from ..table.validation import reject_missing_values
-from ._auto_gamma import auto_gamma
 
 MIN_UNIT = np.finfo(float).tiny  # the inverse of a smaller loss overflows
 UNIT_PASSES = 100  # passes of the fit with a single cluster
+# the default width: gamma = 1/(2 m), m the median distance of a row to the nearest of k rows
+GAMMA_ROWS = 1 << 12  # maximum size of the sample
+GAMMA_SEED = 0  # constant, so that the width depends on the table only
+MEDIAN_DISTANCE = 0.5  # gamma times the median distance; 1.0 gives worse fits of clean tables
+MIN_DISTANCE = np.finfo(float).tiny  # smaller distances count as 0, because their inverse overflows
+FLAT_EXPONENT = -30  # losses equal distances up to 1e-9 if all distances are below 2^-30
 
 
 class Placement(NamedTuple):
@@ -72,6 +79,43 @@ class FitPreparation:
         return unit if unit > MIN_UNIT else 1.0
 
 
+def auto_gamma(kernel: Any, table: Table, k: int) -> float:
+    """Return the width at which the median distance to the nearest of k rows is 1/2.
+
+    The k rows are spread over the table by greedy k-means++.
+    """
+    sample = table.sample(GAMMA_ROWS, GAMMA_SEED)
+    X = sample.dense(slice(None))
+    flat = _flat_kernel(kernel, X)
+    rows = place_by_definition(flat, MemoryTable(X, sample.weights))
+    if not rows.weights().any():
+        return 1.0
+    C = plus_plus(rows, min(k, len(rows)), np.random.PCG64(GAMMA_SEED))
+    distances = rows.map_blocks(lambda F: flat.distance(F, C).min(axis=1)) / flat.gamma
+    median = _positive_median(distances, rows.weights())
+    return MEDIAN_DISTANCE / median if median > MIN_DISTANCE else 1.0
+
+
+def _flat_kernel(kernel: Any, X: Array) -> Any:
+    """Return the kernel with gamma a power of 2 so small that its losses equal distances."""
+    F = kernel.within_bounds().embed(X)
+    unit = replace(kernel, gamma=1.0)
+    middle = kernel.from_points(kernel.scale.middle[None])
+    largest = float(unit.distance(F, kernel.from_rows(F[:1], middle)).max())
+    exponent = math.frexp(max(largest, MIN_DISTANCE))[1]
+    return replace(kernel, gamma=math.ldexp(1.0, FLAT_EXPONENT - exponent))
+
+
+def _positive_median(values: Array, weights: Array) -> float:
+    """Return the weighted median of the positive values (0 is the distance of the k rows)."""
+    some = (weights > 0) & (values > 0)
+    return (
+        float(np.quantile(values[some], 0.5, weights=weights[some], method="inverted_cdf"))
+        if some.any()
+        else 0.0
+    )
+
+
 def place_for_fit(estimator: Any, X: Any, sample_weight: ArrayLike | None = None) -> Placement:
     """Place the rows of X for a fit of the estimator."""
     return place_table(estimator, estimator._read_table(X, sample_weight, fitting=True))
@@ -108,11 +152,13 @@ def place_table(estimator: Any, table: Table) -> Placement:
 def place_fitted(estimator: Any, X: Any, sample_weight: ArrayLike | None = None) -> Placement:
     """Place new rows with the columns of the fit, mapped as in the fit."""
     check_is_fitted(estimator)
-    estimator._check_prediction_parameters()
+    estimator._interface.check(estimator, for_prediction=True)
     table = estimator._read_table(X, sample_weight, fitting=False)
-    return place_fitted_table(
-        estimator, estimator.kernel_, table, engine_for_prediction(estimator.engine, table)
-    )
+    engine = estimator.engine
+    # a model fitted on a Dask collection predicts all other tables with engine="auto"
+    if engine != "auto" and not table.is_partitioned and ENGINES[engine].supports_only_partitions:
+        engine = "auto"
+    return place_fitted_table(estimator, estimator.kernel_, table, engine)
 
 
 def place_fitted_table(estimator: Any, kernel: Any, table: Table, engine_name: str) -> Placement:
@@ -142,7 +188,7 @@ def has_hard_labels(estimator: Any) -> bool:
 
 def fitted_centroids(estimator: Any) -> Any:
     """Return the centroids of a fitted estimator as the record that its kernel uses."""
-    return estimator._fitted_centroids()
+    return estimator.kernel_.from_public(vars(estimator))
 
 
 def starting_centroids(estimator: Any, placed: Placement) -> Iterator[Any]:

@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from .. import _parameters
-from .._caller import caller_stacklevel
 from .._grid import Array
-from .._text import shorten_name
+from .._text import caller_stacklevel, shorten_name
 from ..atomic import atomic_write
 from ..estimators.fitted_state import (
     CODEC,

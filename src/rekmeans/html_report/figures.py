@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from ..analysis.number_format import format_number, shorten_name
+from .._text import shorten_name
 from ..displays import CircleDisplay, HistoryDisplay, KeptValuesDisplay, ProfileDisplay
 from ..displays._style import (
     BACKGROUND,
@@ -17,6 +17,7 @@ from ..displays._style import (
     cluster_colour,
     cluster_marker,
     draw_numbered_mark,
+    format_number,
     rgb,
 )
 from .svg import render_svg

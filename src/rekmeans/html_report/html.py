@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..analysis.number_format import band_width, format_number, format_seconds, shorten_name
-from ..displays._style import COLOURS, MAX_LANES
+from .._text import shorten_name
+from ..displays._style import COLOURS, MAX_LANES, format_number, format_seconds
+from ..displays.profile import band_width
 from .figures import MAX_PROFILES, all_figures, largest_clusters
 
 try:

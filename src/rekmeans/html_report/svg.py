@@ -41,7 +41,22 @@ def render_svg(
     draw: Callable[[Any], Any], height: float, text: str, width: float = FIGURE_WIDTH
 ) -> str:
     """Return the drawing of `draw` on an Axes as an inline SVG, described by `text`."""
-    return _inline_svg(render_image(draw, height, width).decode(), text, 72 * width, 72 * height)
+    source = render_image(draw, height, width).decode()
+    # remove the fixed size, global styles and unused ids, shorten numbers, use the page's colours
+    body = source[source.index(">", source.index("<svg")) + 1 :]
+    body = re.sub(
+        r"<style.*?</style>|<metadata>.*?</metadata>|<!--.*?-->", "", body, flags=re.DOTALL
+    )
+    used = set(re.findall(r"(?:url\(|href=\")#([\w.-]+)", body))
+    key = f"f{crc32(body.encode()):08x}-"  # ids must be unique among the figures of a page
+    # only tags change, not the text between them
+    body = re.sub(r"<[^>]+>", lambda tag: _page_tag(tag[0], used, key), body)
+    body = re.sub(r"\s*\n\s*", " ", body)
+    body = re.sub(
+        r'(?:<use [^>]* style="([^"]*)"/> )(?:<use [^>]* style="\1"/> )+', _group_marks, body
+    )
+    size = f'viewBox="0 0 {72 * width:g} {72 * height:g}" style="--w: {72 * width:g}"'
+    return f'<svg role="img" aria-label="{escape(text)}" {size}>{body}'
 
 
 def render_image(
@@ -60,28 +75,6 @@ def render_image(
         draw(figure.subplots())
         figure.savefig(out, format=kind, dpi=PNG_DPI, metadata=METADATA[kind])
     return out.getvalue()
-
-
-def _inline_svg(source: str, text: str, width: float, height: float) -> str:
-    """Return matplotlib's SVG for use in a page.
-
-    Remove the fixed size, global styles and unused ids, shorten numbers, and use the colours of
-    the page.
-    """
-    body = source[source.index(">", source.index("<svg")) + 1 :]
-    body = re.sub(
-        r"<style.*?</style>|<metadata>.*?</metadata>|<!--.*?-->", "", body, flags=re.DOTALL
-    )
-    used = set(re.findall(r"(?:url\(|href=\")#([\w.-]+)", body))
-    key = f"f{crc32(body.encode()):08x}-"  # ids must be unique among the figures of a page
-    # only tags change, not the text between them
-    body = re.sub(r"<[^>]+>", lambda tag: _page_tag(tag[0], used, key), body)
-    body = re.sub(r"\s*\n\s*", " ", body)
-    body = re.sub(
-        r'(?:<use [^>]* style="([^"]*)"/> )(?:<use [^>]* style="\1"/> )+', _group_marks, body
-    )
-    size = f'viewBox="0 0 {width:g} {height:g}" style="--w: {width:g}"'
-    return f'<svg role="img" aria-label="{escape(text)}" {size}>{body}'
 
 
 def _group_marks(run: re.Match[str]) -> str:

@@ -325,7 +325,11 @@ def _has_header(path: Path, rows: list[list[str]]) -> bool:
 
 def _cell_kind(cell: str) -> str:
     """Classify a cell as "number", "text" or "" (missing)."""
-    return "number" if _is_number(cell) else "" if cell.strip() in NULLS else "text"
+    try:
+        float(cell.replace(",", "."))
+    except ValueError:
+        return "" if cell.strip() in NULLS else "text"
+    return "number"
 
 
 def _counts_up(cells: list[str]) -> bool:
@@ -336,14 +340,6 @@ def _counts_up(cells: list[str]) -> bool:
     return numbers == [0] or (
         len(numbers) > 1 and numbers == list(range(numbers[0], numbers[0] + len(numbers)))
     )
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text.replace(",", "."))
-    except ValueError:
-        return False
-    return True
 
 
 def _column_type(kind: pa.DataType) -> pa.DataType:

@@ -32,17 +32,14 @@ def table_files(name: str | os.PathLike[str]) -> list[str]:
     Folders are searched recursively.
     """
     places = glob(str(name), recursive=True) if is_pattern(name) else [str(name)]
-    return sorted({file for place in places for file in _files_at(Path(place))})
-
-
-def _files_at(place: Path) -> list[str]:
-    if not place.is_dir():
-        return [str(place)]
-    return [
-        str(path)
-        for path in place.rglob("*")
-        if path.is_file() and not _is_hidden(path.relative_to(place))
-    ]
+    files = set()
+    for place in map(Path, places):
+        if not place.is_dir():
+            files.add(str(place))
+            continue
+        found = (path for path in place.rglob("*") if path.is_file())
+        files |= {str(path) for path in found if not _is_hidden(path.relative_to(place))}
+    return sorted(files)
 
 
 def _is_hidden(path: Path) -> bool:

@@ -15,9 +15,8 @@ import numpy as np
 
 from ._pyarrow import dataset, pa, parquet, types
 from .arrow import pandas_index
-from .column_types import is_number_type
 from .file_names import check_regular_file, is_several_files, table_files
-from .scan import ReadAs, Scan, ScanPart, reject_repeated_names
+from .scan import ReadAs, Scan, ScanPart, is_number_type, reject_repeated_names
 from .selection import ColumnSelection, UnreadableFileError
 
 if TYPE_CHECKING:

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 from .._grid import Array
 from .._text import quoted_list
 from ..machine_memory import machine_memory, size_text
-from .column_types import ColumnType, classify_type
 from .file_names import is_several_files
 from .selection import COMPRESSIONS, ColumnSelection, UnreadableFileError
 
@@ -54,6 +53,14 @@ UNREADABLE = (  # errors that libraries raise for damaged files
     *(csv.Error, zipfile.BadZipFile, zlib.error, struct.error),
 )
 MAX_REASON_LETTERS = 200  # maximum length of a quoted library error message
+
+
+class ColumnType(NamedTuple):
+    """The storage type of a source column."""
+
+    storage: Literal["integer", "number", "text", "other"]
+    reason: str = ""  # why cells of this type are not numbers
+    is_narrow: bool = False  # whether every value is exact in float32
 
 
 class LateTextError(ValueError):
@@ -237,3 +244,36 @@ def _memory_message(path: Path, error: MemoryError) -> str:
 def _reason(error: BaseException) -> str:
     """Return a library's error message on one line."""
     return " ".join(str(error).split())[:MAX_REASON_LETTERS]
+
+
+def classify_type(kind: pa.DataType) -> ColumnType:
+    """Return the storage type for an Arrow type."""
+    from ._pyarrow import pa, types
+
+    # exact in float32; if any column has another type, all columns become float64
+    narrow = (pa.float32(), pa.float16(), pa.int16(), pa.int8(), pa.uint16(), pa.uint8())
+    is_narrow = kind in (*narrow, pa.bool_())
+    if types.is_integer(kind):
+        return ColumnType("integer", is_narrow=is_narrow)
+    if is_number_type(kind):
+        return ColumnType("number", is_narrow=is_narrow)
+    if is_text_type(kind):
+        return ColumnType("text")
+    if types.is_temporal(kind):
+        return ColumnType("other", "dates or times")
+    return ColumnType("other", f"{kind}" if types.is_nested(kind) else "text")
+
+
+def is_number_type(kind: pa.DataType) -> bool:
+    """Return whether a column of this type is numeric. The null type counts as numeric."""
+    from ._pyarrow import types
+
+    tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
+    return any(test(kind) for test in tests)
+
+
+def is_text_type(kind: pa.DataType) -> bool:
+    """Return whether a column of this type holds text."""
+    from ._pyarrow import types
+
+    return any(test(kind) for test in (types.is_string, types.is_large_string))

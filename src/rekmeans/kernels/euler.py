@@ -35,19 +35,12 @@ class OnCircles(Centroids):
     f: Array
 
     def check(self, example: Self) -> None:
+        """Raise ValueError also for centroids outside the circles. Rounding errors are allowed."""
         super().check(example)
-        check_within_circles(self.f)
-
-
-def check_within_circles(C: Array) -> None:
-    """Raise ValueError if centroids (k, 2d) in grid units lie outside the circles.
-
-    Rounding errors are allowed.
-    """
-    # the sum of two squares of int32 may overflow int64
-    cos, sin = _halves(C.astype(np.float64))
-    if (cos**2 + sin**2).max(initial=0) > (GRID + 2) ** 2:
-        raise ValueError("centroids lie outside the circles")
+        # the sum of two squares of int32 may overflow int64
+        cos, sin = _halves(self.f.astype(np.float64))
+        if (cos**2 + sin**2).max(initial=0) > (GRID + 2) ** 2:
+            raise ValueError("centroids lie outside the circles")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,7 +23,17 @@ from .far_groups import (
 )
 from .record import MAX_INTERVALS, MIN_WIDTH, Scale
 from .sorted_columns import SortedCells, SortedColumns, moments
-from .tails import PIECE_WIDTHS, Tail, compress, cut_into_pieces, find_tail, to_distance
+from .tails import (
+    MIN_TAIL_VALUES,
+    PIECE_WIDTHS,
+    TAIL_START,
+    Tail,
+    compress,
+    cut_into_pieces,
+    find_tail,
+    least_tail_mass,
+    to_distance,
+)
 from .tied import TiedColumn, tied_column
 
 BULK_SIGMAS = 4.0  # half the width of the bulk in sigmas; a unit is at least this long
@@ -118,30 +128,40 @@ def _place_tied_tail(cells: SortedCells, tied: TiedColumn, tail: Tail) -> Array 
 def _place_spread(columns: SortedColumns, centre: Array, sigma: Array) -> Array:
     """Return the records of columns with different quartiles."""
     placed = _place_bulk_and_groups(columns, centre, sigma)
-    has_groups = ~np.isnan(placed[LOW + 1])
-    for column in map(int, np.flatnonzero(~has_groups & (sigma > MIN_WIDTH))):
+    is_plain = np.isnan(placed[LOW + 1]) & (sigma > MIN_WIDTH)
+    n_values, few_values_unit = _count_values(columns)
+    reach = TAIL_START * sigma
+    below = columns.mass_of_first(columns.count_below(centre - reach))
+    above = columns.total - columns.mass_of_first(columns.count_up_to(centre + reach))
+    least = least_tail_mass(columns.total, columns.row_weight)
+    may_have_tail = (
+        (few_values_unit == 0) & (n_values >= MIN_TAIL_VALUES) & (np.maximum(below, above) >= least)
+    )
+    placed[UNIT] = np.where(
+        is_plain, np.maximum(placed[UNIT], few_values_unit * sigma), placed[UNIT]
+    )
+    for column in map(int, np.flatnonzero(is_plain & may_have_tail)):
         cells = columns.cells(column)
         tail = find_tail(cells, centre[column], sigma[column])
         if tail is not None:
             record = _place_tail(cells, centre[column], sigma[column], tail)
-            if record is not None:
-                placed[:, column] = record
-        else:
-            placed[UNIT, column] = max(placed[UNIT, column], few_values_unit(cells) * sigma[column])
+            placed[:, column] = placed[:, column] if record is None else record
     return placed
 
 
-def few_values_unit(cells: SortedCells) -> float:
-    """Return the least unit of a column with few values in standard deviations, 0 for others.
+def _count_values(columns: SortedColumns) -> tuple[Array, Array]:
+    """Return the number of values at PLACES quantiles, and the least unit of few values, (m,) each.
 
-    Values are few if they are those at nearly all of PLACES quantiles.
+    The unit is in standard deviations, and 0 for columns with more values.
     """
-    places = cells.quantile((np.arange(PLACES) + 0.5) / PLACES)
-    counts = np.diff(np.flatnonzero(np.concatenate([[True], places[1:] != places[:-1], [True]])))
-    repeated = counts[counts >= 2]
-    if repeated.sum() < FEW_PLACES or len(repeated) > FEW_VALUES:
-        return 0.0
-    return BULK_SIGMAS + FEW_SIGMAS * (FEW_VALUES + 1 - len(repeated)) / (FEW_VALUES - 1)
+    places = columns.quantile((np.arange(PLACES)[:, None] + 0.5) / PLACES)
+    is_same = places[1:] == places[:-1]
+    n_same = np.count_nonzero(is_same, axis=0)
+    is_run = np.concatenate([is_same[:1], is_same[1:] & ~is_same[:-1]])
+    n_repeated = np.count_nonzero(is_run, axis=0)
+    has_few = (n_same + n_repeated >= FEW_PLACES) & (n_repeated <= FEW_VALUES)
+    unit = BULK_SIGMAS + FEW_SIGMAS * (FEW_VALUES + 1 - n_repeated) / (FEW_VALUES - 1)
+    return PLACES - n_same, np.where(has_few, unit, 0.0)
 
 
 def _place_tail(cells: SortedCells, centre: float, sigma: float, tail: Tail) -> Array | None:

@@ -68,10 +68,10 @@ class SortedColumns:
         """Return the number of cells below `bound`; both have shape (m,)."""
         return _search(self.values, bound, self.n_observed, "left")
 
-    def quantile(self, share: float) -> Array:
+    def quantile(self, share: Any) -> Array:
         """Return the smallest value with this share of the mass at or below it, (m,).
 
-        It is NaN for a column without observed cells.
+        It is NaN for a column without observed cells. Several shares (q, 1) give values (q, m).
         """
         return self._value_at(
             _search(self.running_mass[1:], share * self.total, self.n_observed, "left")
@@ -86,9 +86,8 @@ class SortedColumns:
         return self._value_at(_search(self.running_mass[1:], mass, self.n_observed, "left"))
 
     def _value_at(self, place: Array) -> Array:
-        """Return the cell at this index of each column, or its last observed cell, (m,)."""
-        at = np.clip(np.minimum(place, self.n_observed - 1), 0, None)
-        return np.take_along_axis(self.values, at[None], axis=0)[0]
+        """Return the cells at these indices (..., m), or the last observed cell of a column."""
+        return _pick(self.values, np.clip(np.minimum(place, self.n_observed - 1), 0, None))
 
     def take(self, columns: Any) -> SortedColumns:
         """Return these columns."""
@@ -241,15 +240,19 @@ def _powers(
 
 
 def _search(ascending: Array, goals: Array, counts: Array, side: str) -> Array:
-    """Return searchsorted of one goal in the first `counts` entries of each column, (m,)."""
-    low = np.zeros_like(counts)
-    high = counts.copy()
+    """Return searchsorted of goals (..., m) in the first `counts` entries of each column."""
+    low = np.zeros(goals.shape, counts.dtype)
+    high = np.broadcast_to(counts, goals.shape)
     for _ in range(int(counts.max(initial=0)).bit_length()):
         middle = (low + high) // 2
-        found = np.take_along_axis(ascending, np.minimum(middle, len(ascending) - 1)[None], axis=0)[
-            0
-        ]
+        found = _pick(ascending, np.minimum(middle, len(ascending) - 1))
         before = ((found <= goals) if side == "right" else (found < goals)) & (low < high)
         low = np.where(before, middle + 1, low)
         high = np.where(before, high, np.minimum(middle, high))
     return low
+
+
+def _pick(values: Array, index: Array) -> Array:
+    """Return values (n, m) at an index (..., m) in each column."""
+    rows = index.reshape(-1, index.shape[-1])
+    return np.take_along_axis(values, rows, axis=0).reshape(index.shape)

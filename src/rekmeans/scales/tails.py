@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .far_groups import PLACES
 from .sorted_columns import SortedCells
 
 # All distances are in standard deviations of the bulk.
@@ -54,9 +53,6 @@ class Side(NamedTuple):
 
 def find_tail(cells: SortedCells, centre: float, sigma: float) -> Tail | None:
     """Return the tail of a column with this centre and standard deviation, None without a tail."""
-    places = cells.quantile((np.arange(PLACES) + 0.5) / PLACES)
-    if np.count_nonzero(np.diff(places)) + 1 < MIN_TAIL_VALUES:
-        return None
     reach = TAIL_START * sigma
     near = cells.take_slice(*cells.places(centre - reach, centre + reach))
     short = SHORT_TAIL * near.total
@@ -92,8 +88,13 @@ def tail_beyond(side: Side, first: float, fall: float) -> Tail | None:
             break
         before = mass
         end *= 2
-    least = max(MIN_TAIL_CELLS * row_weight, MIN_TAIL_SHARE * side.cells.total)
+    least = least_tail_mass(side.cells.total, row_weight)
     return Tail(side.sign, 0.0, end) if side.mass(first, end) >= least else None
+
+
+def least_tail_mass(total: Any, row_weight: float) -> Any:
+    """Return the mass of the smallest tail in a column of mass `total`, or in several columns."""
+    return np.maximum(MIN_TAIL_CELLS * row_weight, MIN_TAIL_SHARE * total)
 
 
 def compress(v: Any) -> Any:

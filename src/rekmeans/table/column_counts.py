@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 import numpy as np
 
 from .._grid import Array
-from ..io.column_types import ColumnType
+from ..io.scan import ColumnType
 from .distinct import SmallestHashes
 
 if TYPE_CHECKING:

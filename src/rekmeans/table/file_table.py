@@ -366,6 +366,8 @@ def _read_memory(
     scan: Scan, selection: ColumnSelection, schema: TableSchema | None, n_threads: int | None
 ) -> FileTable:
     """Read a scan into memory and return the table."""
+    from ..io.arrow import encode_classes, row_names
+
     schema = _fitted_schema(scan, schema)
     while True:
         try:
@@ -380,13 +382,15 @@ def _read_memory(
     _reject_no_columns(read.inference)
     if not len(read.X):
         raise UnreadableFileError(f"{scan.name} has no rows. A table needs at least one.")
-    table = _with_others(table, read, selection)
+    if index := [name for name in read.inference.scan.index if name in read.others]:
+        table = replace(table, ids=row_names(read.others[index[0]]))
+    if selection.label is not None and selection.label in read.others:
+        y, classes = encode_classes(read.others[selection.label])
+        table = replace(table, y=y, classes=classes)
+    low, high = column_ends(table.cells)
+    _reject_infinity(scan.name, table, low, high)
     if selection.only is None and not selection.is_of_model and schema is None:
-        low, high = column_ends(table.cells)
-        _reject_infinity(scan.name, table, low, high)
         table = replace(table, notes=[*table.notes, *constant_notes(table, low, high)])
-    else:
-        _reject_infinity(scan.name, table, *column_ends(table.cells))
     return without_empty_rows(scan.name, table)
 
 
@@ -501,18 +505,6 @@ def _table_of(inference: Inference, X: Array | SchemaBlocks) -> FileTable:
         schema=schema,
         place_of_row=inference.scan.row_place,
     )
-
-
-def _with_others(table: FileTable, read: MemoryRead, selection: ColumnSelection) -> FileTable:
-    """Return the table with its classes and row names."""
-    from ..io.arrow import encode_classes, row_names
-
-    index = [name for name in read.inference.scan.index if name in read.others]
-    ids = row_names(read.others[index[0]]) if index else None
-    if selection.label is None or selection.label not in read.others:
-        return replace(table, ids=ids)
-    y, classes = encode_classes(read.others[selection.label])
-    return replace(table, y=y, classes=classes, ids=ids)
 
 
 def _reject_no_columns(inference: Inference) -> None:

@@ -11,9 +11,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from narwhals.exceptions import DuplicateError
 
-from .._caller import caller_stacklevel
 from .._grid import Array
-from .._text import name_list
+from .._text import caller_stacklevel, name_list
 from .base import ColumnName
 from .column_counts import NumberCounts
 from .schema import (
@@ -56,8 +55,6 @@ class FrameRows(NamedTuple):
 
 def open_frame(X: object) -> Frame | None:
     """Return X as a narwhals frame, or None if it is not a data frame in memory."""
-    if type(X) is np.ndarray:
-        return None
     try:
         frame = nw.from_native(X, pass_through=True)
     except DuplicateError:

@@ -53,18 +53,17 @@ class Inference:
 
     def notes(self) -> list[str]:
         """Return at most three notes on how cells were read."""
-        return [*number_notes(self.schema, self.counts, self.scan.decimal), *self._id_notes()]
-
-    def _id_notes(self) -> list[str]:
+        notes = number_notes(self.schema, self.counts, self.scan.decimal)
         items = []
         for column in self.schema.columns:
             if isinstance(column, Id):
                 counts = number_counts(self.counts, column.name)
                 n = 0 if counts is None else counts.n_values
                 items.append(f"{shorten_name(column.name)} ({n:,} integers)")
-        if not items:
-            return []
-        return [f"skipped as ids: {name_list(items)}; pass --keep NAME to use one as a feature"]
+        if items:
+            text = f"skipped as ids: {name_list(items)}; pass --keep NAME to use one as a feature"
+            notes.append(text)
+        return notes
 
 
 class Candidates(NamedTuple):
@@ -134,10 +133,8 @@ def settle_schema(
     def count_empty() -> int:
         return len(find_empty_rows(scan, provisional_features(scan, selection, candidates, counts)))
 
-    facts = _facts(scan, selection, counts, count_empty_rows or count_empty)
-    columns = dict(candidates.decided) | {
-        name: recognize_column(facts(name)) for name in candidates.names
-    }
+    facts = _facts(scan, selection, candidates.names, counts, count_empty_rows or count_empty)
+    columns = dict(candidates.decided) | {one.name: recognize_column(one) for one in facts}
     if selection.only is not None:
         others = [name for name in scan.types if name in candidates.decided]
         ordered = [*(name for name in selection.only if name in columns), *others]
@@ -151,8 +148,8 @@ def provisional_features(
     scan: Scan, selection: ColumnSelection, candidates: Candidates, counts: CountsByColumn
 ) -> list[Column]:
     """Return the columns that are features unless they turn out to be ids or empty."""
-    facts = _facts(scan, selection, counts, lambda: 0)
-    found = (recognize_feature(facts(name)) for name in candidates.names)
+    facts = _facts(scan, selection, candidates.names, counts, lambda: 0)
+    found = map(recognize_feature, facts)
     return [column for column in found if column is not None]
 
 
@@ -195,17 +192,14 @@ def merge_counts(
 
 
 def _sum_counts(counted: Sequence[dict[str, ColumnCounts]]) -> dict[str, ColumnCounts]:
-    names = dict.fromkeys(name for counts in counted for name in counts)
-    return {
-        name: _tree_sum([counts[name] for counts in counted if name in counts]) for name in names
-    }
-
-
-def _tree_sum(counts: list[ColumnCounts]) -> ColumnCounts:
-    """Sum pairwise: add neighbors, then their sums, and so on."""
-    while len(counts) > 1:
-        counts = [reduce(add, counts[at : at + 2]) for at in range(0, len(counts), 2)]
-    return counts[0]
+    """Sum the counts of each column pairwise: add neighbors, then their sums, and so on."""
+    sums = {}
+    for name in dict.fromkeys(name for counts in counted for name in counts):
+        parts = [counts[name] for counts in counted if name in counts]
+        while len(parts) > 1:
+            parts = [reduce(add, parts[at : at + 2]) for at in range(0, len(parts), 2)]
+        sums[name] = parts[0]
+    return sums
 
 
 def find_empty_rows(scan: Scan, columns: Sequence[Column]) -> Array:
@@ -351,13 +345,14 @@ def _count_candidates(
 def _facts(
     scan: Scan,
     selection: ColumnSelection,
+    names: Sequence[str],
     counts: CountsByColumn,
     count_empty_rows: Callable[[], int],
-) -> Callable[[str], ColumnFacts]:
+) -> list[ColumnFacts]:
+    """Return the facts about these columns, from which their kinds follow."""
     finds_ids = selection.only is None and not selection.is_of_model and scan.has_names
-
-    def facts(name: str) -> ColumnFacts:
-        return ColumnFacts(
+    return [
+        ColumnFacts(
             name,
             scan.column_types[name],
             counts.get(name),
@@ -366,8 +361,8 @@ def _facts(
             selection.only is not None,
             count_empty_rows,
         )
-
-    return facts
+        for name in names
+    ]
 
 
 def _reject_other_columns(scan: Scan, columns: Sequence[Column]) -> None:

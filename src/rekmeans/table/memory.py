@@ -115,25 +115,21 @@ class MemoryTable:
         )
 
     def _summary_rows(self) -> SummaryRows:
+        """Return the rows of the column summary. Sparse rows are copied to CSC."""
+        numbers = None
+        weights = None
+        row_weight = 1.0
         if (self.n_rows if self.weights is None else np.count_nonzero(self.weights)) > EXACT_ROWS:
-            return self._rows_of_summary(np.sort(self._draw_rows(SUMMARY_ROWS, SUMMARY_SEED)))
-        if self.weights is None:
-            return self._rows_of_summary(None)
-        weights, row_weight = _weights_and_row(self.weights)
-        counting = None if weights.all() else np.flatnonzero(weights)
-        return self._rows_of_summary(
-            counting, weights if counting is None else weights[counting], row_weight
-        )
-
-    def _rows_of_summary(
-        self, numbers: Array | None, weights: Array | None = None, row_weight: float = 1.0
-    ) -> SummaryRows:
-        """Return the rows with these numbers. Sparse rows are copied to CSC."""
+            numbers = np.sort(self._draw_rows(SUMMARY_ROWS, SUMMARY_SEED))
+        elif self.weights is not None:
+            weights, row_weight = _weights_and_row(self.weights)
+            if not weights.all():
+                numbers = np.flatnonzero(weights)
+                weights = weights[numbers]
         if not is_sparse(self.X):
             return SummaryRows(self.X, numbers, weights, row_weight)
-        return SummaryRows(
-            (self.X if numbers is None else self.X[numbers]).tocsc(), None, weights, row_weight
-        )
+        X = self.X if numbers is None else self.X[numbers]
+        return SummaryRows(X.tocsc(), None, weights, row_weight)
 
     def _extent(self) -> tuple[Array, Array]:
         rows = self.X if self.weights is None or self.weights.all() else self.X[self.weights > 0]

@@ -15,7 +15,7 @@ from numpy.typing import DTypeLike
 
 from .._grid import Array
 from .._text import count_of, quoted_list
-from ..io.column_types import ColumnType
+from ..io.scan import ColumnType
 from .column_counts import CellBlock, ColumnCounts, Counts, NumberCounts, TextCount
 
 if TYPE_CHECKING:
@@ -143,8 +143,8 @@ class Number(Column):
     def encode(self, column: pa.Array, dtype: DTypeLike) -> list[Array]:
         from ..io._pyarrow import types
         from ..io.arrow import column_numbers
-        from ..io.column_types import is_text_type
         from ..io.number_text import NUMBER_FORMATS, tidy_cells
+        from ..io.scan import is_text_type
 
         if is_text_type(column.type) or types.is_binary(column.type):
             coded = tidy_cells(column).dictionary_encode()

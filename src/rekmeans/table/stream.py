@@ -1,8 +1,10 @@
-"""Tables that are read block by block, prefetching one block."""
+"""Tables that are read block by block, prefetching one block; progress and errors of a read."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from operator import add, itemgetter
@@ -24,7 +26,6 @@ from .base import (
 )
 from .block_source import BlockSource
 from .memory import SUMMARY_SEED, MemoryTable
-from .reading import explain_reading, report_reading
 from .source_parts import BlockCells, Item, RawBlock, map_parts, prefetch
 from .survey import Survey
 
@@ -36,6 +37,13 @@ MIN_BLOCK_ROWS = 256
 COPIES = 6
 COPIES_OF_READER = 2  # per thread, if each thread reads its own blocks
 STATE_BYTES = 64  # per row, in addition to its cells
+ROWS_READ = "rows read"
+PARTITIONS_DONE = "partitions done"
+# arguments: number done, total or None, unit
+ReadingCallback = Callable[[int, int | None, str], object]
+_CALLBACK: ContextVar[ReadingCallback | None] = ContextVar(
+    "rekmeans_reading_callback", default=None
+)
 
 
 @dataclass(frozen=True)
@@ -282,3 +290,40 @@ def running_weights(block: MemoryTable) -> Array:
     """Return the cumulative integer weights of a block, (m,)."""
     w, _ = integer_weights(np.asarray(block.weights), block.largest_weight)
     return np.cumsum(w)
+
+
+@contextmanager
+def watch_reading(callback: ReadingCallback) -> Iterator[None]:
+    """Call `callback` after each block and each Dask partition in this context."""
+    token = _CALLBACK.set(callback)
+    try:
+        yield
+    finally:
+        _CALLBACK.reset(token)
+
+
+def report_reading(n_done: int, n_all: int | None, what: str = ROWS_READ) -> None:
+    """Report progress to the callback, if one is set."""
+    if (callback := _CALLBACK.get()) is not None:
+        callback(n_done, n_all, what)
+
+
+@contextmanager
+def explain_reading() -> Iterator[None]:
+    """Convert pyarrow and missing-file errors to errors that state the problem and the fix."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise FileNotFoundError(
+            f"X must not change while it is being read, but a file is missing: {_reason(error)}."
+        ) from error
+    except Exception as error:
+        if not type(error).__module__.startswith("pyarrow"):
+            raise
+        raise ValueError(
+            f"X cannot be read ({_reason(error)}). Use the same column types in all files."
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split(". ")[0].split())[:160].rstrip(".")

@@ -23,11 +23,10 @@ from .file_table import FileTable
 from .frames import warn_of_skipped
 from .inference import apply_schema, infer_schema, missing_columns_message, with_only
 from .memory import MemoryTable
-from .reading import explain_reading, report_reading
 from .schema import WEIGHTS, TableSchema
 from .schema_blocks import SchemaBlocks
 from .source_parts import RawBlock, map_parts
-from .stream import StreamTable, block_rows
+from .stream import StreamTable, block_rows, explain_reading, report_reading
 from .survey import Survey, reject_bad_survey, survey_raw_block
 from .validation import read_table
 
@@ -68,7 +67,9 @@ def read_host_table(
         return _file_rows(
             estimator, X, sample_weight, fitting=fitting, k=k, k_parameter=k_parameter
         )
-    source = find_source(X, weight, memory_limit, fitted)
+    # the protocol check of a source takes longer than reading a small array
+    is_array = type(X) is np.ndarray
+    source = None if is_array else find_source(X, weight, memory_limit, fitted)
     if source is None:
         return read_table(
             estimator, X, sample_weight, fitting=fitting, k=k, k_parameter=k_parameter
@@ -98,18 +99,13 @@ class FittedColumns(NamedTuple):
     """The columns of a fit: a schema, or only names."""
 
     schema: TableSchema | None
-    names: list[str] | None
+    names: list[str] | None  # they select the columns of other tables
 
     @classmethod
     def of(cls, estimator: BaseEstimator) -> Self:
         """Return the columns of a fitted estimator."""
-        return cls(getattr(estimator, "schema_", None), fitted_names(estimator))
-
-
-def fitted_names(estimator: BaseEstimator) -> list[str] | None:
-    """Return the column names of a fit, which select the columns of other tables."""
-    names = getattr(estimator, "feature_names_in_", None)
-    return None if names is None else list(names)
+        names = getattr(estimator, "feature_names_in_", None)
+        return cls(getattr(estimator, "schema_", None), None if names is None else list(names))
 
 
 def find_source(
@@ -122,8 +118,6 @@ def find_source(
 
     `weight` is the name of the weight column, `fitted` are the columns of the fit.
     """
-    if type(X) is np.ndarray:  # the protocol check below is slower than reading a small table
-        return None
     if isinstance(X, FileTable):
         X = X.X
     if isinstance(X, BlockSource):

@@ -55,22 +55,20 @@ def survey_raw_block(
     first: int,
     has_digest: bool = False,
 ) -> Survey:
-    """Return the survey of a raw block, with its contribution to the digest if requested."""
-    survey = _survey_cells(X, weights, names, first)
-    return replace(survey, digest=digest_rows(X, weights, first)) if has_digest else survey
+    """Return the survey of a raw block, with its contribution to the digest if requested.
 
-
-def _survey_cells(
-    X: BlockCells, weights: Array | None, names: Sequence[ColumnName], first: int
-) -> Survey:
-    """Return the survey of a block. Copy it to row-major order only if a cell may be invalid."""
+    The block is copied to row-major order only if a cell may be invalid.
+    """
+    survey = None
     if isinstance(X, ColumnCells) and weights is None:
         low, high = (
             np.array([end(column) for column in X.columns], np.float64) for end in (np.min, np.max)
         )
         if (np.maximum(-low, high) <= validation.LARGEST_VALUE).all():  # False if a cell is NaN
-            return Survey(len(X), len(X), low, high, False, None)
-    return survey_block(MemoryTable(np.asarray(X), weights), names, first)
+            survey = Survey(len(X), len(X), low, high, False, None)
+    if survey is None:
+        survey = survey_block(MemoryTable(np.asarray(X), weights), names, first)
+    return replace(survey, digest=digest_rows(X, weights, first)) if has_digest else survey
 
 
 def survey_block(block: MemoryTable, names: Sequence[ColumnName], first: int = 0) -> Survey:

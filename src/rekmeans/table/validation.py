@@ -56,14 +56,17 @@ def read_table(
     that sets k, with its value, for error messages.
     """
     schema = None if fitting else getattr(estimator, "schema_", None)
-    frame = None if is_sparse(X) else open_frame(X)
+    is_array = is_sparse(X) or type(X) is np.ndarray
+    frame = None if is_array else open_frame(X)
+    named: object
     if frame is None:
-        rows = as_rows(X)
-        named: object = rows
+        rows, names = _numbers(X)
+        named = rows
     else:
         rows, named, schema = read_frame(X, frame, schema, fitting=fitting)
-        reject_empty(rows)
-        reject_bad_rows(rows, frame.columns if schema is None else schema.feature_names)
+        names = frame.columns if schema is None else schema.feature_names
+    reject_empty(rows)
+    reject_bad_rows(rows, names)
     weights = None if sample_weight is None else read_weights(sample_weight, rows.shape[0])
     reject_few_rows(rows.shape[0], k, k_parameter)
     return MemoryTable(rows, weights, read_columns(estimator, named, fitting, schema))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
-from ...table.reading import PARTITIONS_DONE, report_reading
+from ...table.stream import PARTITIONS_DONE, report_reading
 
 try:
     import dask

@@ -180,14 +180,12 @@ def assign_partitions(
     request: PassRequest, partitions: Sequence[Partition]
 ) -> PartitionPass | None:
     """Make a pass over these partitions; return None if they have no rows."""
-    passes = [_timed_pass(request, partition) for partition in partitions]
+    passes = []
+    for partition in partitions:
+        started = time.perf_counter()
+        if (found := partition.assign(request)) is not None:
+            passes.append(PartitionPass(*found, [time.perf_counter() - started]))
     return merge_results(PartitionPass.merge, passes)
-
-
-def _timed_pass(request: PassRequest, partition: Partition) -> PartitionPass | None:
-    started = time.perf_counter()
-    found = partition.assign(request)
-    return None if found is None else PartitionPass(*found, [time.perf_counter() - started])
 
 
 # labels of partitions that are mapped in each pass, by run and partition: (next pass, labels)

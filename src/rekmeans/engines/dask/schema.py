@@ -109,7 +109,7 @@ def _count_partition(raw: DataFrame, kinds: dict[str, pa.DataType]) -> dict[str,
 
 def _as_type(column: pa.Array, kind: pa.DataType) -> pa.Array:
     """Convert a column to the type of the collection, which a partition without text lacks."""
-    from ...io.column_types import is_text_type
+    from ...io.scan import is_text_type
 
     if column.type == kind or (is_text_type(column.type) and is_text_type(kind)):
         return column

@@ -246,10 +246,13 @@ Place place_spread(const SortedCells& cells, Moments bulk) {
   Place place = place_bulk_and_groups(cells, bulk);
   if (place.ends.size() > 1 || !(bulk.sigma > MIN_WIDTH)) return place;
   const ValueCounts counts(cells);
-  const Tail tail = find_tail(cells, bulk.mean, bulk.sigma, counts.n_values);
-  if (tail.sign) return place_tail(cells, bulk, tail).value_or(place);
-  place.units[0] = std::max(place.units[0], counts.few_values_unit() * bulk.sigma);
-  return place;
+  if (const double unit = counts.few_values_unit(); unit > 0) {
+    place.units[0] = std::max(place.units[0], unit * bulk.sigma);
+    return place;
+  }
+  if (counts.n_values < MIN_TAIL_VALUES) return place;
+  const Tail tail = find_tail(cells, bulk.mean, bulk.sigma);
+  return tail.sign ? place_tail(cells, bulk, tail).value_or(place) : place;
 }
 
 Place place_column(const SortedCells& cells) {

@@ -44,8 +44,7 @@ Tail tail_beyond(const Side& side, double first, double fall) {
   return side.mass(first, end) >= least ? Tail{side.sign, 0.0, end} : Tail{};
 }
 
-Tail find_tail(const SortedCells& cells, double centre, double sigma, int n_values) {
-  if (n_values < MIN_TAIL_VALUES) return {};
+Tail find_tail(const SortedCells& cells, double centre, double sigma) {
   const double reach = TAIL_START * sigma;
   const SortedCells near =
       cells.take(cells.count_below(centre - reach), cells.count_up_to(centre + reach));

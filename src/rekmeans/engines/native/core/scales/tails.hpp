@@ -29,9 +29,8 @@ struct Side {
   double mass(double first, double end) const;
 };
 
-// The tail of a column with this centre and standard deviation. `n_values` is the number of
-// distinct values at PLACES quantiles.
-Tail find_tail(const SortedCells& cells, double centre, double sigma, int n_values);
+// The tail of a column with this centre and standard deviation.
+Tail find_tail(const SortedCells& cells, double centre, double sigma);
 
 // The tail beyond the distance `first`.
 Tail tail_beyond(const Side& side, double first, double fall);

@@ -2,7 +2,8 @@
 
 import pytest
 
-from rekmeans.analysis.number_format import format_number, shorten_name
+from rekmeans._text import shorten_name
+from rekmeans.displays._style import format_number
 
 
 @pytest.mark.parametrize(
