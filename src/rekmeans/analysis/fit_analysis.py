@@ -303,10 +303,11 @@ def missing_and_beyond(analysis: FitAnalysis, names: list[str]) -> dict[str, Any
         n_uninformative=analysis.sums.uninformative,
     )
     is_ignored = analysis.kernel.beyond == "ignore"
-    # the columns with the most kept intervals, then those with the most values outside them
-    n_intervals = np.count_nonzero(~np.isnan(analysis.kernel.scale.low), axis=1)
-    order = np.lexsort((-beyond, -n_intervals))
-    drawn = order[(n_intervals > 1)[order] | (beyond > 0)[order]][:MAX_HISTOGRAMS]
+    # the columns with the most kept ranges, then those with the most values outside them
+    scale = analysis.kernel.scale
+    n_ranges = np.array([len(scale.kept_ranges(column)) for column in range(scale.n_columns)])
+    order = np.lexsort((-beyond, -n_ranges))
+    drawn = order[(n_ranges > 1)[order] | (beyond > 0)[order]][:MAX_HISTOGRAMS]
     return {
         "missing": missing.sum(),
         "beyond": beyond.sum(),
@@ -324,23 +325,16 @@ def missing_and_beyond(analysis: FitAnalysis, names: list[str]) -> dict[str, Any
 
 
 def _column_counts(analysis: FitAnalysis, names: list[str], column: int) -> dict[str, Any]:
-    """Return the kept intervals of a column, and its numbers of missing and outside values."""
-    intervals = kept_intervals(analysis, column)
+    """Return the kept ranges of a column, and its numbers of missing and outside values."""
+    ranges = analysis.kernel.scale.kept_ranges(column)
     return {
         "name": names[column],
         "missing": analysis.sums.missing[column],
         "beyond": analysis.sums.beyond[column],
-        "low": intervals[0][0],
-        "high": intervals[-1][1],
-        "kept": intervals,
+        "low": ranges[0][0],
+        "high": ranges[-1][1],
+        "kept": ranges,
     }
-
-
-def kept_intervals(analysis: FitAnalysis, column: int) -> list[tuple[float, float]]:
-    """Return the kept intervals of a column in ascending order."""
-    scale = analysis.kernel.scale
-    ends = zip(scale.low[column].tolist(), scale.high[column].tolist(), strict=True)
-    return sorted((low, high) for low, high in ends if not math.isnan(low))
 
 
 def column_histogram(analysis: FitAnalysis, names: list[str], column: int) -> dict[str, Any]:
@@ -350,9 +344,10 @@ def column_histogram(analysis: FitAnalysis, names: list[str], column: int) -> di
     if not len(x):
         return {"name": names[column], "column": int(column), "intervals": [], "left_out": []}
     intervals = [
-        (max(low, x[0]), min(high, x[-1])) for low, high in kept_intervals(analysis, column)
+        (max(low, x[0]), min(high, x[-1]))
+        for low, high in analysis.kernel.scale.kept_ranges(column)
+        if low <= x[-1] and high >= x[0]
     ]
-    intervals = [(low, high) for low, high in intervals if low <= high]
     first = np.searchsorted(x, [low for low, _ in intervals], side="left")
     last = np.searchsorted(x, [high for _, high in intervals], side="right")
     whole = sum(high - low for low, high in intervals)

@@ -85,10 +85,9 @@ class IgnoredValues:
         return f"Ignored as outliers: {', '.join(listed[:-1])} and {listed[-1]}."
 
     def _kept_text(self, column: int) -> str:
-        """Return the kept intervals of a column as text, such as "0 to 12 and 90 to 99"."""
-        ends = zip(self.scale.low[column], self.scale.high[column], strict=True)
-        intervals = sorted((low, high) for low, high in ends if not np.isnan(low))
-        texts = [f"{_bound_text(low)} to {_bound_text(high)}" for low, high in intervals]
+        """Return the kept ranges of a column as text, such as "0 to 12 and 90 to 99"."""
+        ranges = self.scale.kept_ranges(column)
+        texts = [f"{_bound_text(low)} to {_bound_text(high)}" for low, high in ranges]
         return " and ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
 
 

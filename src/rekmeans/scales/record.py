@@ -99,6 +99,18 @@ class Scale:
         """The smallest and the largest kept value of each column, (d,)."""
         return np.nanmin(self.low, axis=1), np.nanmax(self.high, axis=1)
 
+    def kept_ranges(self, column: int) -> list[tuple[float, float]]:
+        """Return the kept ranges of a column in order, with adjoining intervals merged."""
+        used = ~np.isnan(self.low[column])
+        ranges: list[tuple[float, float]] = []
+        ends = (values[column, used].tolist() for values in (self.low, self.high))
+        for low, high in sorted(zip(*ends, strict=True)):
+            if ranges and low == ranges[-1][1]:
+                ranges[-1] = (ranges[-1][0], high)
+            else:
+                ranges.append((low, high))
+        return ranges
+
     def take(self, columns: Any) -> Scale:
         """Return the scale of these columns."""
         parts: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
