@@ -45,12 +45,13 @@ ColumnScales::ColumnScales(std::vector<double> low_, std::vector<double> high_,
       period(std::move(period_)),
       m(low.size() / period.size()),
       beyond(beyond_),
-      has_one_interval(m == 1) {
-  for (double p : period) has_one_interval &= !(p > 0);
-  supports_tiles = has_one_interval;
-  for (size_t l = 0; l < period.size() && has_one_interval && beyond != Beyond::wrap; ++l)
-    for (double end : {low[l], high[l]})
-      supports_tiles &= std::isnan(end) || std::fabs((end - shift[l]) * rate[l]) < SMALL_PHASE;
+      has_one_interval(m == 1),
+      supports_tiles(true) {
+  for (double p : period) supports_tiles &= !(p > 0);
+  has_one_interval &= supports_tiles;
+  for (size_t i = 0; i < low.size() && beyond != Beyond::wrap; ++i)
+    for (double end : {low[i], high[i]})
+      supports_tiles &= std::isnan(end) || std::fabs((end - shift[i]) * rate[i]) < SMALL_PHASE;
 }
 
 PhaseCheck ColumnScales::row_phases(double* x, size_t d, const Simd* simd) const {

@@ -16,7 +16,7 @@ struct ColumnScales {
   size_t m;
   Beyond beyond;
   bool has_one_interval;  // every column has one interval and no period
-  bool supports_tiles;    // has_one_interval, and no value in range has a large phase
+  bool supports_tiles;    // no column has a period, and no value in range has a large phase
 
   PhaseMap map() const {
     return {low.data(), high.data(), shift.data(), rate.data(), period.data(), m, beyond};

@@ -147,14 +147,34 @@ bool map_phases(const double* t, size_t d, const double* base, float* g, double*
   return largest(sums.largest_gap) < PROVEN;
 }
 
+// The phases of DV cells of column l, 0 if they are not observed, and a mask of the observed cells.
+// A column has one interval, several, or one without bounds.
+enum class Intervals { one, several, unbounded };
+
+template <Intervals KIND>
+inline vd tile_phases(vd x, size_t l, const PhaseMap& map, LaneMask& observed) {
+  const auto phases_of = [&](size_t i) { return (x - map.shift[i]) * map.rate[i]; };
+  const size_t first = l * map.m;
+  if (KIND == Intervals::unbounded) observed = is_number(x);
+  else observed = is_between(x, map.low[first], map.high[first]);
+  vd t = zero_unless(observed, phases_of(first));
+  if (KIND != Intervals::several) return t;
+  for (size_t i = first + 1; i < first + map.m && map.low[i] == map.low[i]; ++i) {
+    const LaneMask inside = is_between(x, map.low[i], map.high[i]);
+    const LaneMask not_before = LaneMask(inside ^ (inside & observed));
+    t += zero_unless(not_before, phases_of(i));
+    observed |= inside;
+  }
+  return t;
+}
+
 // Map DV cells of column l: their g in grid units, and a mask of the observed cells.
-template <bool IS_BOUNDED>
+template <Intervals KIND>
 inline LaneMask map_tile_cells(vd x, size_t l, size_t d, const PhaseMap& map, const double* base,
                                float* g_cos, float* g_sin, LaneMask& good, RowSums& sums) {
-  LaneMask observed = is_number(x);
-  if (IS_BOUNDED) observed = is_between(x, map.low[l], map.high[l]);
-  const vd t = zero_unless(observed, (x - map.shift[l]) * map.rate[l]);
-  if (!IS_BOUNDED) good &= is_between(t, -SMALL_PHASE, SMALL_PHASE);
+  LaneMask observed;
+  const vd t = tile_phases<KIND>(x, l, map, observed);
+  if (KIND == Intervals::unbounded) good &= is_between(t, -SMALL_PHASE, SMALL_PHASE);
   vd cos, sin;
   cos_sin(t, cos, sin, sums);
   const vd gc = zero_unless(observed, cos - base[l]), gs = zero_unless(observed, sin - base[d + l]);
@@ -181,7 +201,7 @@ inline void store_rows(const float* columns, size_t count, float* const* rows, s
   }
 }
 
-template <bool IS_BOUNDED>
+template <Intervals KIND>
 inline uint32_t map_tile_by(const double* x, size_t d, const PhaseMap& map, const double* base,
                             const MappedTile& out) {
   RowSums sums[2];
@@ -196,8 +216,8 @@ inline uint32_t map_tile_by(const double* x, size_t d, const PhaseMap& map, cons
       for (size_t half = 0; half < 2; ++half) {
         const size_t at = half * DV;
         const LaneMask observed =
-            map_tile_cells<IS_BOUNDED>(load(x + l * V + at), l, d, map, base, g[0] + i * V + at,
-                                       g[1] + i * V + at, good[half], sums[half]);
+            map_tile_cells<KIND>(load(x + l * V + at), l, d, map, base, g[0] + i * V + at,
+                                 g[1] + i * V + at, good[half], sums[half]);
         bits |= lane_bits(observed) << at;
       }
       out.observed[l] = uint16_t(bits);
@@ -219,9 +239,9 @@ inline uint32_t map_tile_by(const double* x, size_t d, const PhaseMap& map, cons
 
 uint32_t map_tile(const double* x, size_t d, const PhaseMap& map, const double* base,
                   const MappedTile& out) {
-  const bool is_bounded = map.beyond != Beyond::wrap;
-  return is_bounded ? map_tile_by<true>(x, d, map, base, out)
-                    : map_tile_by<false>(x, d, map, base, out);
+  if (map.beyond == Beyond::wrap) return map_tile_by<Intervals::unbounded>(x, d, map, base, out);
+  return map.m == 1 ? map_tile_by<Intervals::one>(x, d, map, base, out)
+                    : map_tile_by<Intervals::several>(x, d, map, base, out);
 }
 
 void transpose_cells(const double* const* rows, size_t d, double* out) {

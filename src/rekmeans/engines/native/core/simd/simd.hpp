@@ -129,9 +129,9 @@ struct Simd {
   bool (*map_phases)(const double* t, size_t d, const double* base, float* g, double* norm2,
                      int64_t* square);
 
-  // Map `width` rows from their cells x (d, width). Requires one interval per column and no
-  // periods, and, unless values wrap, interval ends with small phases. Return a bit for each row
-  // that was mapped. The caller maps the other rows one by one.
+  // Map `width` rows from their cells x (d, width). Requires columns without periods and, unless
+  // values wrap, interval ends with small phases. Return a bit for each row that was mapped. The
+  // caller maps the other rows one by one.
   uint32_t (*map_tile)(const double* x, size_t d, const PhaseMap& map, const double* base,
                        const MappedTile& out);
 
