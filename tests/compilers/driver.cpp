@@ -1,5 +1,5 @@
-// Fits of synthetic tables with the core alone, without Python. The program prints a hash of all bits
-// of each fit, which is the same for every compiler, processor and instruction set.
+// Fits of synthetic tables with the core alone, without Python. The program prints a hash of all
+// bits of each fit, which is the same for every compiler, processor and instruction set.
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -41,12 +41,15 @@ struct Case {
   size_t n, d, k;
   double filled, missing, rate;
   bool has_weights;
+  size_t n_intervals = 1;
 };
 
-constexpr Case CASES[] = {{3000, 17, 5, 1, 0, 0.3, false},    {2500, 33, 40, 1, 0.05, 0.9, true},
-                          {4100, 6, 70, 0.9, 0, 1e-4, false}, {700, 900, 80, 1, 0, 0.7, false},
-                          {3000, 40, 9, 0.1, 0, 0.5, false},  {2600, 24, 60, 0.15, 0.02, 2, true},
-                          {2200, 3, 12, 1, 0.1, 50, false}};
+constexpr Case CASES[] = {
+    {3000, 17, 5, 1, 0, 0.3, false},     {2500, 33, 40, 1, 0.05, 0.9, true},
+    {4100, 6, 70, 0.9, 0, 1e-4, false},  {700, 900, 80, 1, 0, 0.7, false},
+    {3000, 40, 9, 0.1, 0, 0.5, false},   {2600, 24, 60, 0.15, 0.02, 2, true},
+    {2200, 3, 12, 1, 0.1, 50, false},    {3100, 19, 6, 1, 0.03, 0.8, false, 3},
+    {2400, 30, 20, 0.2, 0, 1.1, true, 5}};
 
 struct Drawn {
   std::vector<double> X;
@@ -68,9 +71,16 @@ Drawn draw(const Case& c, uint64_t seed) {
 }
 
 ColumnScales scales_of(const Case& c, Beyond beyond) {
-  const std::vector<double> low(c.d, -0.6), high(c.d, 1.8), shift(c.d, 0.25), rate(c.d, c.rate),
-      period(c.d, 0);
-  return {low, high, shift, rate, period, beyond};
+  std::vector<double> low, high, shift, rate;
+  const double width = 2.4 / double(c.n_intervals);
+  for (size_t i = 0; i < c.d * c.n_intervals; ++i) {
+    // every second interval shares an end with the one before
+    const size_t interval = i % c.n_intervals;
+    low.push_back(-0.6 + width * double(interval) + (interval % 2 ? 0 : 0.05 * double(interval)));
+    high.push_back(-0.6 + width * double(interval + 1));
+    shift.push_back(0.25 - 0.1 * double(interval)), rate.push_back(c.rate / double(interval + 1));
+  }
+  return {low, high, shift, rate, std::vector<double>(c.d, 0), beyond};
 }
 
 Hash fit(const Rows& rows, const Case& c) {
