@@ -1,4 +1,4 @@
-"""The robust scale: it keeps the bulk of a column and distant groups, but not scattered errors."""
+"""The robust scale: it keeps the bulk of a column, its tail and distant groups, but not errors."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ def robust_scale(summary: ColumnSummary) -> Scale:
     The centre and the standard deviation s are those of the cells within 3 IQR/1.349 of the median.
     Gaps between kept intervals are shortened to s. The unit is 4 s, or the extent of the kept cells
     without their tails if this is longer. Otherwise the ends of a column would meet on the circle.
-    If half of the cells of a column are equal, its scale follows from the other cells.
+    If half of the cells of a column are equal, its scale follows from the other cells. A long tail
+    on one side is compressed, and columns with few values have a wider unit.
     """
     placed = summary.find_compiled(place_columns)(summary)
     intervals = placed[:LEFT_OUT].reshape(4, MAX_INTERVALS, -1)
