@@ -44,13 +44,14 @@ def predict_table(
                 _workflow.note_earlier_outputs(path),
                 atomic_write(path) as part,
             ):
-                write_label_blocks(part, rows.label_blocks_of_file(blocks))
+                write_label_blocks(part, blocks)
         else:
             with _workflow.explain_memory(table.name, rows):
                 labels = clusterer.predict(rows.X)
             with _workflow.note_earlier_outputs(path), atomic_write(path) as part:
-                write_labels(part, rows.labels_of_file(labels), rows.ids)
-            sizes += np.bincount(labels, minlength=len(sizes))
+                write_labels(part, labels, rows.ids)
+            sizes += count_labels(labels, len(sizes))
+            n_rows = len(labels)
     if as_json:
         result = {
             "command": "predict",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,11 +18,12 @@ from ..engines import read_input
 from ..io.file_names import is_several_files
 from ..io.selection import ColumnSelection, UnreadableFileError
 from ..table import MemoryTable
+from ..table.empty_rows import NO_LABEL, count_labels, empty_rows_message, find_empty_rows
 from ..table.file_table import FileTable
 from ..table.source_parts import prefetch
 from ..table.stream import block_rows, report_reading
 from ..table.stream_input import find_source
-from ..table.validation import reject_bad_rows
+from ..table.validation import reject_bad_values, reject_few_rows
 
 # sample size for the report of a large table
 DESCRIBED_ROWS = 100_000
@@ -111,14 +113,22 @@ def predict_blocks(model: Any, source: Any, names: Sequence[Any], sizes: Array) 
     n_done = 0
     for X, _ in prefetch(source.blocks(block_rows(source.n_columns, limit))):
         rows = np.asarray(X)
-        reject_bad_rows(rows, names, n_done)  # errors report row numbers of the whole table
-        labels = model.predict(rows)
+        reject_bad_values(rows, names, n_done)  # errors report row numbers of the whole table
+        labels = np.full(len(rows), NO_LABEL, np.int32)
+        has_value = np.ones(len(rows), bool)
+        has_value[find_empty_rows(rows)] = False
+        if has_value.any():
+            labels[has_value] = model.predict(rows if has_value.all() else rows[has_value])
         n_done += len(labels)
         report_reading(n_done, source.n_rows)
-        sizes += np.bincount(labels, minlength=len(sizes))
+        sizes += count_labels(labels, len(sizes))
         yield labels
     if not n_done:
         raise ValueError("the table has no rows. A table needs at least one.")
+    n_empty = n_done - int(sizes.sum())
+    reject_few_rows(n_done, n_empty, 1, "")
+    if n_empty:
+        warnings.warn(empty_rows_message(n_empty, n_done), stacklevel=2)
 
 
 def describe_by_sample(model: Any, source: Any, columns: FileTable) -> FileTable:
