@@ -20,6 +20,7 @@ from ..export.model_file import load
 from ..io.file_names import is_pattern, is_several_files, table_files, would_read
 from ..io.selection import ColumnSelection
 from ..machine_memory import machine_memory, size_text
+from ..table.empty_rows import count_labels
 from ..table.file_table import FileTable, read_table_file
 from ..table.inference import with_only
 from ..table.stream import watch_reading
@@ -125,11 +126,11 @@ def fit_result(model: Any, table: FileTable, summary: dict[str, Any]) -> dict[st
         "skipped": table.skipped,
         "reading": table.notes,
         "clusters": model.n_clusters,
-        "sizes": np.bincount(model.labels_, minlength=model.n_clusters).tolist(),
+        "sizes": count_labels(model.labels_, model.n_clusters).tolist(),
         "objective": model.inertia_,
         "passes": model.n_iter_,
         "left_out": {
-            name: summary["left_out"][name] for name in ("beyond", "missing", "cells", "notes")
+            name: summary["left_out"][name] for name in ("beyond", "missing", "cells", "rows_without_values", "notes")
         },
         **{name: summary["classes"][name] for name in ("accuracy", "nmi") if summary["classes"]},
     }

@@ -18,7 +18,7 @@ from ..engines import read_input
 from ..io.file_names import is_several_files
 from ..io.selection import ColumnSelection, UnreadableFileError
 from ..table import MemoryTable
-from ..table.empty_rows import NO_LABEL, count_labels, empty_rows_message, find_empty_rows
+from ..table.empty_rows import NO_LABEL, empty_rows_message, find_empty_rows
 from ..table.file_table import FileTable
 from ..table.source_parts import prefetch
 from ..table.stream import block_rows, report_reading
@@ -104,10 +104,10 @@ def use_cluster(address: str | None) -> Iterator[None]:
         yield
 
 
-def predict_blocks(model: Any, source: Any, names: Sequence[Any], sizes: Array) -> Iterator[Array]:
-    """Yield the labels of the rows of a source, block by block, and add them to `sizes` (k,).
+def predict_blocks(model: Any, source: Any, names: Sequence[Any], counts: Array) -> Iterator[Array]:
+    """Yield the labels of the rows of a source, block by block. Each row is read once.
 
-    Each row is read once.
+    `counts` (k + 1,) is increased by the number of rows with each label, from -1 on.
     """
     limit = check_bytes("memory_limit", model.memory_limit)
     n_done = 0
@@ -121,11 +121,11 @@ def predict_blocks(model: Any, source: Any, names: Sequence[Any], sizes: Array) 
             labels[has_value] = model.predict(rows if has_value.all() else rows[has_value])
         n_done += len(labels)
         report_reading(n_done, source.n_rows)
-        sizes += count_labels(labels, len(sizes))
+        counts += np.bincount(labels - NO_LABEL, minlength=len(counts))
         yield labels
     if not n_done:
         raise ValueError("the table has no rows. A table needs at least one.")
-    n_empty = n_done - int(sizes.sum())
+    n_empty = int(counts[0])
     reject_few_rows(n_done, n_empty, 1, "")
     if n_empty:
         warnings.warn(empty_rows_message(n_empty, n_done), stacklevel=2)

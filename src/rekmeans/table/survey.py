@@ -115,17 +115,18 @@ def survey_block(block: MemoryTable, names: Sequence[ColumnName], first: int = 0
     # not `extent`: the thread that holds its lock may wait for this block
     find_extent = table.column_summary().find_extent
     has_missing = block.has_missing()
-    found = (empty + first,) if len(empty) else ()
-    if block.weights is None:
-        return Survey(n, n - len(empty), *find_extent(), has_missing, None, empty_by_block=found)
-    w = np.asarray(table.weights)
+    w = table.weights
+    n_counting = n if w is None else int(np.count_nonzero(w))
     nothing = np.full(block.n_columns, np.nan)
-    ends = find_extent() if w.any() else (nothing, nothing)
-    n_counting = int(np.count_nonzero(w))
-    smallest = float(w[w > 0].min(initial=np.inf))
-    return Survey(
-        n, n_counting, *ends, has_missing, float(w.max()), smallest, empty_by_block=found
+    ends = find_extent() if n_counting else (nothing, nothing)
+    survey = Survey(
+        n, n_counting, *ends, has_missing, None, empty_by_block=(empty + first,) * bool(len(empty))
     )
+    if block.weights is None:
+        return survey
+    w = np.asarray(w)
+    smallest = float(w[w > 0].min(initial=np.inf))
+    return replace(survey, largest_weight=float(w.max()), smallest_weight=smallest)
 
 
 def reject_bad_survey(survey: Survey | None) -> Survey:
