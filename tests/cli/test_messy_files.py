@@ -41,11 +41,9 @@ def answers(tmp_path, rekmeans):
 
 def test_a_messy_file_gives_the_clusters_of_the_plain_one(answers, tmp_path):
     plain, messy = answers
-    assert all(
-        messy[name] == plain[name] for name in ("columns", "sizes", "objective", "passes")
-    )
+    assert all(messy[name] == plain[name] for name in ("columns", "sizes", "objective", "passes"))
     assert messy["rows"] == N + len(EMPTY)
-    assert messy["left_out"]["rows_without_values"] == len(EMPTY)
+    assert messy["rows_without_values"] == len(EMPTY)
     labels = [pd.read_csv(tmp_path / answer["labels"]) for answer in answers]
     assert labels[1]["row"].tolist() == list(range(N + len(EMPTY)))
     assert np.flatnonzero(labels[1]["cluster"] == -1).tolist() == EMPTY

@@ -2,6 +2,7 @@
 
 import warnings
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -90,11 +91,7 @@ def test_exact_engines_give_the_bits_of_the_fit_without_them(make, engine, scale
     assert_same_rows(fit(make, Y), fit(make, X))
 
 
-WITH_GAPS = [
-    name
-    for name in CLUSTERERS
-    if "precomputed" not in name and "Mahalanobis" not in name
-]
+WITH_GAPS = [name for name in CLUSTERERS if "precomputed" not in name and "Mahalanobis" not in name]
 
 
 @pytest.mark.parametrize("name", WITH_GAPS)
@@ -220,9 +217,7 @@ def test_dask_partitions_of_only_empty_rows(tmp_path):
     more = np.r_[np.full((100, 3), np.nan), X, np.full((100, 3), np.nan)]
     is_empty = np.isnan(more).all(axis=1)
     with config.set(scheduler="synchronous"):
-        model = fit(
-            partial(RectifiedEulerKMeans, K), dask_array.from_array(more, chunks=(100, 3))
-        )
+        model = fit(partial(RectifiedEulerKMeans, K), dask_array.from_array(more, chunks=(100, 3)))
         expected = fit(partial(RectifiedEulerKMeans, K), X)
         assert_same_rows(model, expected, is_empty)
 
@@ -339,7 +334,7 @@ def test_methods_without_missing_values_raise_their_own_error(make):
     model = make(K)
     if make is KernelKMeans:
         model.set_params(kernel="precomputed", centroids="mean")
-    with pytest.raises(ValueError, match="does not support missing|requires all kernel values"):
+    with pytest.raises(ValueError, match=r"does not support missing|requires all kernel values"):
         model.fit(rows)
 
 
@@ -350,7 +345,7 @@ def test_methods_without_missing_values_raise_their_own_error(make):
 def test_partial_fit_gives_the_bits_of_the_stream_without_them(half_life):
     one, two = (RectifiedEulerKMeans(K, half_life=half_life, random_state=0) for _ in range(2))
     cuts = [0, 200, 450, len(Y)]
-    for a, b in zip(cuts[:-1], cuts[1:], strict=True):
+    for a, b in pairwise(cuts):
         block, is_empty = Y[a:b], IS_EMPTY[a:b]
         with pytest.warns(UserWarning, match="no observed value"):
             one.partial_fit(block)
@@ -386,8 +381,8 @@ def test_a_summary_counts_them():
     for name in ("sizes", "features", "kappa", "classes", "map"):
         assert of_all[name] == of_others[name], name
     assert of_all["method"]["objective"] == model.inertia_ == of_others["method"]["objective"]
-    typical = [one["row"] for name in ("typical", "doubtful", "unusual") for one in of_all["rows"][name]]
-    assert not IS_EMPTY[typical].any()
+    lists = (of_all["rows"][name] for name in ("typical", "doubtful", "unusual"))
+    assert not IS_EMPTY[[one["row"] for rows in lists for one in rows]].any()
     page = render_page(of_all)
     assert "rows without an observed value" in page
     assert "rows without an observed value" not in render_page(of_others)

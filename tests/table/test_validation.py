@@ -62,7 +62,7 @@ TABLES = {
     "a huge negative value": (with_cell(-3e151), ValueError, ["X", "-3e+151", "row 4", "column 1"]),
     "only NaN": (np.full_like(X, np.nan), ValueError, ["X", "no observed value", "all 12 rows"]),
     "only nulls": (
-        pl.DataFrame({"a": [None, None, None], "b": [None] * 3}, schema={"a": pl.Float64, "b": pl.Float64}),
+        pl.DataFrame({name: [None] * 3 for name in "abc"}, schema=dict.fromkeys("abc", pl.Float64)),
         ValueError,
         ["X", "no observed value", "all 3 rows"],
     ),

@@ -45,7 +45,7 @@ class TableSums:
     missing: Array  # (d,) number of missing values
     beyond: Array  # (d,) number of values outside the kept intervals of the scale
     in_several: int  # number of rows with such values in two columns or more
-    uninformative: int  # number of rows with values, none of which is kept
+    uninformative: int  # number of rows with values, all of them ignored
     empty: int  # number of rows without an observed value
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from .._grid import Array
 from .._parameters import check_bytes
+from .._text import count_of
 from ..engines import read_input
 from ..io.file_names import is_several_files
 from ..io.selection import ColumnSelection, UnreadableFileError
@@ -134,8 +135,14 @@ def predict_blocks(model: Any, source: Any, names: Sequence[Any], counts: Array)
 def describe_by_sample(model: Any, source: Any, columns: FileTable) -> FileTable:
     """Return a random sample of a large table for the report, with a fixed seed."""
     table = read_input(model, source, fitting=False)
+    if table.n_rows <= DESCRIBED_ROWS:
+        return replace(columns, X=table.dense(slice(None)))
     sample = cast(MemoryTable, table.sample(DESCRIBED_ROWS, DESCRIBED_SEED))
     rows = sample.dense() if sample.weights is None else sample.repeat_rows().dense()
-    note = f"the report shows a random sample of {len(rows):,} of {table.n_rows:,} rows."
-    notes = [note] if len(rows) < table.n_rows else []
+    notes = [f"the report shows a random sample of {len(rows):,} of {table.n_rows:,} rows."]
+    if n_empty := len(table.empty_rows):
+        are = "is" if n_empty == 1 else "are"
+        notes.append(
+            f"{count_of(n_empty, 'row')} without an observed value {are} not in the sample."
+        )
     return replace(columns, X=rows, notes=[*columns.notes, *notes])

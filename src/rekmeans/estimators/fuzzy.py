@@ -119,9 +119,10 @@ class FuzzyCMeans(KernelClusterer):
     Attributes
     ----------
     memberships_ : ndarray of shape (n_samples, n_clusters)
-        Membership of each row in each cluster; each row sums to 1.
+        Membership of each row in each cluster; each row sums to 1. NaN for rows without an observed
+        value.
     labels_ : array of shape (n_samples,)
-        Label of each row.
+        Label of each row; -1 for rows without an observed value.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Centroids in the units of X (pre-images).
     centroids_ : ndarray of shape (n_clusters, n_features)

@@ -143,9 +143,7 @@ class DaskTable:
 
     def count_labels(self, labels: Array, k: int) -> Array:
         blocks = cast("DaskArray", labels).to_delayed().ravel()
-        counts: list[Array] = compute(
-            [delayed(count_labels)(block, k) for block in blocks]
-        )
+        counts: list[Array] = compute([delayed(count_labels)(block, k) for block in blocks])
         return reduce(add, counts)
 
     def has_missing(self) -> bool:
