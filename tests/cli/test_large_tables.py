@@ -101,11 +101,11 @@ def test_rows_are_read_once_to_label_them(tmp_path):
             return np.asarray(super().__getitem__(at))
 
     model = RectifiedEulerKMeans(3, random_state=0, memory_limit="10KB").fit(ROWS)
-    sizes = np.zeros(3, int)
+    counts = np.zeros(4, int)
     source = ArrayBlocks(ROWS.view(CountedArray))
-    labels = np.concatenate(list(stream.predict_blocks(model, source, "abc", sizes)))
+    labels = np.concatenate(list(stream.predict_blocks(model, source, "abc", counts)))
     assert_array_equal(labels, model.predict(ROWS))
-    assert_array_equal(sizes, np.bincount(labels))
+    assert_array_equal(counts, [0, *np.bincount(labels)])
     assert [(at.start, at.stop) for at in read] == [(0, 256), (256, 512), (512, 768), (768, 1024)]
 
 

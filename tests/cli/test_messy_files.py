@@ -9,6 +9,7 @@ from numpy.testing import assert_array_equal
 
 N = 120
 EMPTY = [4, 50, 51]  # rows without a value
+EMPTY_WARNING = "warning: 3 of 123 rows have no observed value and get the label -1."
 
 
 def write_files(folder):
@@ -40,13 +41,13 @@ def answers(tmp_path, rekmeans):
 
 def test_a_messy_file_gives_the_clusters_of_the_plain_one(answers, tmp_path):
     plain, messy = answers
-    assert all(
-        messy[name] == plain[name] for name in ("rows", "columns", "sizes", "objective", "passes")
-    )
+    assert all(messy[name] == plain[name] for name in ("columns", "sizes", "objective", "passes"))
+    assert messy["rows"] == N + len(EMPTY)
+    assert messy["rows_without_values"] == len(EMPTY)
     labels = [pd.read_csv(tmp_path / answer["labels"]) for answer in answers]
     assert labels[1]["row"].tolist() == list(range(N + len(EMPTY)))
-    assert np.flatnonzero(labels[1]["cluster"].isna()).tolist() == EMPTY
-    assert_array_equal(labels[1]["cluster"].dropna(), labels[0]["cluster"])
+    assert np.flatnonzero(labels[1]["cluster"] == -1).tolist() == EMPTY
+    assert_array_equal(labels[1]["cluster"].drop(EMPTY), labels[0]["cluster"])
 
 
 def test_what_was_done_is_said_on_the_screen_and_to_machines(answers, tmp_path, rekmeans):
@@ -57,21 +58,25 @@ def test_what_was_done_is_said_on_the_screen_and_to_machines(answers, tmp_path, 
         "price ($ and thousands commas in 120 cells)",
         "age (4 cells: 'unknown')",
         "customer_id",
-        "3 of 123 rows",
     ]
     assert len(messy["reading"]) == len(words)
     assert all(word in note for word, note in zip(words, messy["reading"], strict=True))
     assert json.loads((tmp_path / messy["summary"]).read_text())["reading"] == messy["reading"]
-    screen = rekmeans("fit", "messy.csv", "-k", 3).out.splitlines()
+    ran = rekmeans("fit", "messy.csv", "-k", 3)
+    screen = ran.out.splitlines()
     assert [line for line in screen if line in messy["reading"]] == messy["reading"]
+    assert ran.err.count(EMPTY_WARNING) == 1
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_predict_leaves_the_cluster_of_an_empty_row_empty(ending, answers, tmp_path, rekmeans):
+@pytest.mark.parametrize("memory", [[], ["--memory", "20KB"]], ids=["in memory", "in blocks"])
+def test_predict_labels_an_empty_row_with_minus_one(ending, memory, answers, tmp_path, rekmeans):
     plain, messy = answers
-    answer = json.loads(
-        rekmeans("predict", plain["model"], "messy.csv", "--out", f"labels.{ending}", "--json").out
-    )
+    out = f"labels.{ending}"
+    ran = rekmeans("predict", plain["model"], "messy.csv", "--out", out, "--json", *memory)
+    assert ran.err.count(EMPTY_WARNING) == 1
+    answer = json.loads(ran.out)
+    assert (answer["rows"], answer["rows_without_values"]) == (N + len(EMPTY), len(EMPTY))
     read = pd.read_csv if ending == "csv" else pd.read_parquet
     assert_array_equal(read(tmp_path / answer["labels"]), pd.read_csv(tmp_path / messy["labels"]))
     assert answer["sizes"] == plain["sizes"]
@@ -86,7 +91,7 @@ def test_keep_takes_an_id_and_predict_takes_it_again(tmp_path, rekmeans):
     assert kept["columns"] == ["customer_id", "price", "age"]
     answer = json.loads(rekmeans("predict", kept["model"], "messy.csv", "--json").out)
     # rows that had only an id now have a value
-    assert (answer["sizes"], answer["rows"]) == (kept["sizes"], N + 2)
+    assert (answer["sizes"], answer["rows"]) == (kept["sizes"], N + 3)
     assert "no column nope" in rekmeans("fit", "messy.csv", "-k", 3, "--keep", "nope").err
     assert "--keep" in rekmeans("fit", "--demo", "--keep", "ash").err
 

@@ -208,6 +208,11 @@ def test_u_matrix_counts_other_rows(node_map):
     display = UMatrixDisplay.from_estimator(model, X[:7])
     assert_array_equal(display.counts.ravel(), np.bincount(model.predict(X[:7]), minlength=20))
     assert display.winners is None
+    with_empty = np.r_[X[:7], np.full((2, X.shape[1]), np.nan)]
+    with pytest.warns(UserWarning, match="2 of 9 rows have no observed value"):
+        more = UMatrixDisplay.from_estimator(model, with_empty, labels=np.arange(9) % 2)
+    assert_array_equal(more.counts, display.counts)
+    assert_array_equal(more.winners >= 0, display.counts > 0)
     with pytest.raises(
         ValueError,
         match=r"^labels must have one label for each of the 7 rows; got an array of shape \(178,\)",

@@ -284,8 +284,8 @@ ARRAYS = {
         lambda a: a | {"history_.seconds": np.ones(1)},
         "history_.seconds must have shape",
     ),
-    "a label too high": (with_value("labels_", 3, 5), "labels_ must be between 0 and 2"),
-    "a negative label": (with_value("labels_", -1, 5), "labels_ must be between 0 and 2"),
+    "a label too high": (with_value("labels_", 3, 5), "labels_ must be between -1 and 2"),
+    "a negative label": (with_value("labels_", -2, 5), "labels_ must be between -1 and 2"),
     "starting points for others": (
         lambda a: a | {"parameters.init": a["parameters.init"][:2]},
         "init must have shape",

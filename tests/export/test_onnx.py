@@ -52,6 +52,20 @@ def outputs(model, path, X):
     return dict(zip(names, session.run(names, {"X": np.asarray(X, np.float64)}), strict=True))
 
 
+@each_clusterer
+@pytest.mark.parametrize("beyond", ["ignore", "clip", "wrap"])
+@pytest.mark.filterwarnings("ignore:.*no observed value")
+def test_a_row_without_an_observed_value_has_the_label_minus_one(clusterer, beyond, tmp_path):
+    X = dirty(WINE)
+    X[[0, 7]] = np.nan
+    model = clusterer(3, random_state=0, beyond=beyond).fit(X)
+    X[9] = 1e9  # all values are outside the kept intervals
+    out = outputs(model, tmp_path / "m.onnx", X)
+    assert_array_equal(out["label"], model.predict(X))
+    assert_array_equal(np.flatnonzero(out["label"] == -1), [0, 7])
+    assert_allclose(out["distance"], model.transform(X), rtol=1e-12, atol=1e-7)
+
+
 def assert_labels_but_for_ties(model, out, X):
     """Compare labels with predict up to ties; return how many rows differ, and how many tie."""
     D = np.sort(model.transform(X) ** 2, axis=1)

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
+from rekmeans import EulerKMeans
 from rekmeans.io.labels import write_labels
 from rekmeans.io.selection import ColumnSelection, UnreadableFileError
 from rekmeans.table.file_table import read_table_file
@@ -112,37 +113,37 @@ HOLLOW = "\n\na,b,kind\n1,2,x\n\n,,y\n3,,x\n,4,\n?,NA,x\n5,6,y\n\n"
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.parquet"])
-def test_rows_without_a_value_are_left_out_and_counted(name, tmp_path):
+def test_rows_without_a_value_are_read(name, tmp_path):
     (tmp_path / "raw.csv").write_text(HOLLOW)
     frame = pd.read_csv(tmp_path / "raw.csv", skip_blank_lines=False, header=2, na_values=["?"])
     frame.to_parquet(tmp_path / "t.parquet")
     (tmp_path / "t.csv").write_text(HOLLOW)
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(HOLLOW.encode()))
     table = read_table_file(tmp_path / name, ColumnSelection(label="kind"))
-    has_value = frame[["a", "b"]].notna().any(axis=1)
-    assert_array_equal(table.X, frame[["a", "b"]][has_value])
-    assert_array_equal(table.has_value, has_value)
-    assert [[*table.classes, None][c] for c in table.y] == ["x", "x", None, "y"]
-    place = "row 1 (counting from 0)" if "parquet" in name else "line 5"
-    expected = f"skipped 4 of 8 rows without values (first: {place}); these rows have no label"
-    assert table.notes == [expected]
+    assert_array_equal(table.X, frame[["a", "b"]])
+    classes = ["x", None, "y", "x", None, "x", "y", None]
+    assert [[*table.classes, None][c] for c in table.y] == classes
+    assert table.notes == []
 
 
 @pytest.mark.parametrize("name", ["l.csv", "l.parquet"])
 def test_labels_have_a_line_for_each_row_of_the_file(name, tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n1,2\n\n3,4\n,\n5,6\n")
     table = read_table_file(tmp_path / "t.csv")
-    write_labels(tmp_path / name, table.labels_of_file(np.array([2, 0, 1])), table.ids)
+    with pytest.warns(UserWarning, match="2 of 5 rows have no observed value"):
+        model = EulerKMeans(3, scale="range", random_state=0).fit(table)
+    write_labels(tmp_path / name, model.labels_, table.ids)
     found = pd.read_csv(tmp_path / name) if "csv" in name else pd.read_parquet(tmp_path / name)
     assert found["row"].tolist() == [0, 1, 2, 3, 4]
-    assert_array_equal(found["cluster"], [2, np.nan, 0, np.nan, 1])
+    assert_array_equal(found["cluster"], model.labels_)
+    assert found["cluster"].tolist()[1::2] == [-1, -1]
 
 
 def test_row_names_stay_beside_rows_without_a_value(tmp_path):
     (tmp_path / "t.csv").write_text(",a,b\nu,1,2\n\nv,,\nw,5,6\n")
     table = read_table_file(tmp_path / "t.csv")
     assert table.ids.tolist() == ["u", None, "v", "w"]
-    assert table.X.tolist() == [[1, 2], [5, 6]]
+    assert_array_equal(table.X, [[1, 2], [np.nan, np.nan], [np.nan, np.nan], [5, 6]])
 
 
 def test_a_file_without_any_value_is_refused(tmp_path):

@@ -60,11 +60,11 @@ TABLES = {
     ),
     "a huge value": (with_cell(1e200), ValueError, ["X", "1e+200", "row 4", "column 1"]),
     "a huge negative value": (with_cell(-3e151), ValueError, ["X", "-3e+151", "row 4", "column 1"]),
-    "a row of only NaN": (GAP, ValueError, ["X", "row 7", "only NaN"]),
-    "a row of only nulls": (
-        pl.DataFrame({"a": [1.0, None], "b": [2.0, None]}),
+    "only NaN": (np.full_like(X, np.nan), ValueError, ["X", "no observed value", "all 12 rows"]),
+    "only nulls": (
+        pl.DataFrame({name: [None] * 3 for name in "abc"}, schema=dict.fromkeys("abc", pl.Float64)),
         ValueError,
-        ["X", "row 1", "only NaN"],
+        ["X", "no observed value", "all 3 rows"],
     ),
     "objects": (
         with_cell("red", X.astype(object)),
@@ -107,7 +107,11 @@ TABLES = {
     "one row, sparse": (sparse.coo_array(X[0]), ValueError, ["X", "2-D", "1-D", "(3,)"]),
     "no rows, sparse": (sparse.csr_array((0, 3)), ValueError, ["X", "0 sample(s)", "(0, 3)"]),
     "no columns, sparse": (sparse.csr_array((12, 0)), ValueError, ["X", "0 feature(s)", "(12, 0)"]),
-    "a row of only NaN, sparse": (sparse.csr_array(GAP), ValueError, ["X", "row 7", "only NaN"]),
+    "only NaN, sparse": (
+        sparse.csr_array(np.full_like(X, np.nan)),
+        ValueError,
+        ["X", "no observed value", "all 12 rows"],
+    ),
 }
 
 COLOUR = {"colour": "red"}

@@ -14,11 +14,13 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from threadpoolctl import threadpool_limits
 
+from .. import lloyd
 from .._grid import GRID, Array
 from ..assignment import Hard
 from ..estimators.placement import fitted_centroids, place_fitted
 from ..kernels.euler import CircleSums, OnCircles
 from ..scales.left_out import IgnoredValues
+from ..table.empty_rows import NO_LABEL, count_labels
 from ..table.validation import reject_table_on_device
 from ..threads import count_threads
 
@@ -43,7 +45,8 @@ class TableSums:
     missing: Array  # (d,) number of missing values
     beyond: Array  # (d,) number of values outside the kept intervals of the scale
     in_several: int  # number of rows with such values in two columns or more
-    uninformative: int  # number of rows without a kept value
+    uninformative: int  # number of rows with values, all of them ignored
+    empty: int  # number of rows without an observed value
 
 
 @dataclass(frozen=True)
@@ -55,8 +58,9 @@ class FitAnalysis:
     table: Any  # (n, d), in memory
     C: OnCircles
     is_hard: bool  # each row belongs to one cluster
-    labels: Array  # (n,) int32
-    scores: Array  # (n,) cosine of a row and its centroid, 1 at the centroid
+    labels: Array  # (n,) int32, -1 for rows without an observed value
+    # (n,) cosine of a row and its centroid, 1 at the centroid, NaN without an observed value
+    scores: Array
     # (n,) 1 - (nearest distance)/(second nearest): 0 between two clusters, NaN for k = 1
     margins: Array
     sizes: Array  # (k,) number of rows of each cluster
@@ -106,14 +110,15 @@ class FitAnalysis:
         return numbers
 
     def rows_to_draw(self, most: int = MAX_ROWS_DRAWN) -> Array:
-        """Return the numbers of rows to draw: all rows, or a share of each cluster.
+        """Return the numbers of rows to draw: all rows with a label, or a share of each cluster.
 
         The share consists of evenly spaced rows after sorting by cluster.
         """
-        n = len(self.labels)
+        labelled = np.flatnonzero(self.labels != NO_LABEL)
+        n = len(labelled)
         if n <= most:
-            return np.arange(n)
-        order = np.argsort(self.labels, kind="stable")
+            return labelled
+        order = labelled[np.argsort(self.labels[labelled], kind="stable")]
         return np.sort(order[np.linspace(0, n - 1, most).round().astype(np.intp)])
 
     def dense_rows(self, numbers: Array) -> Array:
@@ -161,13 +166,15 @@ def analyse_fit(model: Any, X: Any) -> FitAnalysis:
     with threadpool_limits(model.n_threads):
         run = rows.start_run(replace(placed.model, assignment=Hard()))
         found = cast(CircleSums, run.assign(C).sums.fetch())
+    inertia = lloyd.inertia(rows, found.loss)
+    unit = 1 << rows.weight_bits  # the weight of a row in the sums
     blocks = (table.dense(at) for at in table.blocks(max(1, BLOCK_CELLS // table.n_columns)))
     with threadpool_limits(1), thread_pool(model) as pool:
         counts = list(pool.map(partial(_missing_and_beyond, kernel), blocks))
         scores, margins = rows.map_blocks(scores_and_margins).T
     missing, beyond, in_several = (sum(parts) for parts in zip(*counts, strict=True))
-    n_uninformative = int((rows.weights() == 0).sum())
-    labels = run.labels()
+    labels = table.mark_empty_rows(run.labels())
+    n_empty = len(table.empty_rows)
     return FitAnalysis(
         model=model,
         kernel=kernel,
@@ -175,11 +182,19 @@ def analyse_fit(model: Any, X: Any) -> FitAnalysis:
         C=C,
         is_hard=placed.model.assignment.is_hard,
         labels=labels,
-        scores=scores,
-        margins=margins,
-        sizes=np.bincount(labels, minlength=len(C)),
-        inertia=float(found.loss * kernel.loss_unit),
-        sums=TableSums(found.totals, found.observed, missing, beyond, in_several, n_uninformative),
+        scores=table.mark_empty_rows(scores),
+        margins=table.mark_empty_rows(margins),
+        sizes=count_labels(labels, len(C)),
+        inertia=inertia,
+        sums=TableSums(
+            found.totals // unit,
+            found.observed // unit,
+            missing,
+            beyond,
+            in_several,
+            rows.n_uninformative(),
+            n_empty,
+        ),
     )
 
 
@@ -313,6 +328,7 @@ def missing_and_beyond(analysis: FitAnalysis, names: list[str]) -> dict[str, Any
         "beyond": beyond.sum(),
         "cells": n * analysis.table.n_columns,
         "rows": analysis.sums.uninformative,
+        "rows_without_values": analysis.sums.empty,
         "rows_in_several_columns": analysis.sums.in_several,
         "rule": analysis.kernel.beyond,
         "notes": ignored.messages(names) if is_ignored else [],

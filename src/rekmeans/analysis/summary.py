@@ -19,6 +19,7 @@ from ..engines import host_values
 from ..estimators.placement import has_hard_labels
 from ..kernels.euler import deviation_from_circle
 from ..metrics import clustering_accuracy, normalized_mutual_info
+from ..table.empty_rows import NO_LABEL
 from .fit_analysis import (
     MAX_COLUMNS_DESCRIBED,
     FitAnalysis,
@@ -180,7 +181,7 @@ def json_value(value: Any) -> Any:
 def class_comparison(y: ArrayLike, analysis: FitAnalysis) -> dict[str, Any] | None:
     """Return accuracy, NMI and a contingency table of known classes and clusters.
 
-    Rows without a class are excluded. Without any class, the result is None.
+    Rows without a class or a label are excluded. Without any class, the result is None.
     """
     known = ~is_class_missing(y)
     k = len(analysis.sizes)
@@ -189,6 +190,8 @@ def class_comparison(y: ArrayLike, analysis: FitAnalysis) -> dict[str, Any] | No
             f"y must have one class for each of the {len(analysis.labels)} rows, got an array of "
             f"shape {known.shape}."
         )
+    unknown = np.count_nonzero(~known)
+    known = known & (analysis.labels != NO_LABEL)
     if not known.any():
         return None
     classes = np.asarray(y)[known]
@@ -205,7 +208,7 @@ def class_comparison(y: ArrayLike, analysis: FitAnalysis) -> dict[str, Any] | No
         "names": [str(name) for name in names] if is_readable else None,
         "counts": counts if is_readable else None,
         "number": len(names),
-        "unknown": np.count_nonzero(~known),
+        "unknown": unknown,
     }
 
 
@@ -283,8 +286,11 @@ def typical_rows(analysis: FitAnalysis) -> Array:
 def smallest_first(values: Array, count: int) -> Array:
     """Return the indices of the smallest values in ascending order, without a full sort.
 
-    Ties keep their order.
+    Ties keep their order. NaN is ignored.
     """
+    if (missing := np.isnan(values)).any():
+        numbers = np.flatnonzero(~missing)
+        return numbers[smallest_first(values[numbers], count)]
     if len(values) <= count:
         return np.argsort(values, kind="stable")
     bound = np.partition(values, count - 1)[count - 1]

@@ -20,12 +20,16 @@ from ..export.model_file import load
 from ..io.file_names import is_pattern, is_several_files, table_files, would_read
 from ..io.selection import ColumnSelection
 from ..machine_memory import machine_memory, size_text
+from ..table.empty_rows import NO_LABEL, count_labels
 from ..table.file_table import FileTable, read_table_file
 from ..table.inference import with_only
 from ..table.stream import watch_reading
 from ..watching import PassEvent, watch_passes
 from . import stream
 from .plugin import is_watched
+
+# entries of "left_out" in a summary that the result of a fit contains
+COUNTED = ("beyond", "missing", "cells", "notes")
 
 
 def load_wine_table() -> FileTable:
@@ -121,16 +125,15 @@ def fit_result(model: Any, table: FileTable, summary: dict[str, Any]) -> dict[st
     """Return the result of a fit as plain values."""
     return {
         "rows": len(model.labels_),
+        "rows_without_values": int(np.count_nonzero(model.labels_ == NO_LABEL)),
         "columns": list(table.names),
         "skipped": table.skipped,
         "reading": table.notes,
         "clusters": model.n_clusters,
-        "sizes": np.bincount(model.labels_, minlength=model.n_clusters).tolist(),
+        "sizes": count_labels(model.labels_, model.n_clusters).tolist(),
         "objective": model.inertia_,
         "passes": model.n_iter_,
-        "left_out": {
-            name: summary["left_out"][name] for name in ("beyond", "missing", "cells", "notes")
-        },
+        "left_out": {name: summary["left_out"][name] for name in COUNTED},
         **{name: summary["classes"][name] for name in ("accuracy", "nmi") if summary["classes"]},
     }
 

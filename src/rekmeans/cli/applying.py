@@ -11,6 +11,7 @@ from ..export.model_file import load
 from ..export.onnx import to_onnx
 from ..io.labels import write_label_blocks, write_labels
 from ..io.selection import ColumnSelection
+from ..table.empty_rows import NO_LABEL
 from . import _results, _workflow, plugin, stream
 
 
@@ -36,32 +37,34 @@ def predict_table(
         bar.show_step("computing labels")
         # skip the check of text columns, because blocks are read only once
         rows = _workflow.read_table(table, selection, memory, model=clusterer, checks_text=False)
-        sizes = np.zeros(len(clusterer.centroids_), np.int64)
+        counts = np.zeros(len(clusterer.centroids_) + 1, np.int64)  # of the labels, from -1 on
         if stream.is_streamed(table, memory, None):
-            blocks = stream.predict_blocks(clusterer, rows.X, rows.names, sizes)
+            blocks = stream.predict_blocks(clusterer, rows.X, rows.names, counts)
             with (
                 bar.show_passes(),
                 _workflow.note_earlier_outputs(path),
                 atomic_write(path) as part,
             ):
-                write_label_blocks(part, rows.label_blocks_of_file(blocks))
+                write_label_blocks(part, blocks)
         else:
             with _workflow.explain_memory(table.name, rows):
                 labels = clusterer.predict(rows.X)
             with _workflow.note_earlier_outputs(path), atomic_write(path) as part:
-                write_labels(part, rows.labels_of_file(labels), rows.ids)
-            sizes += np.bincount(labels, minlength=len(sizes))
+                write_labels(part, labels, rows.ids)
+            counts += np.bincount(labels - NO_LABEL, minlength=len(counts))
+    n_empty, *sizes = counts.tolist()
     if as_json:
         result = {
             "command": "predict",
-            "rows": int(sizes.sum()),
-            "sizes": sizes.tolist(),
+            "rows": n_empty + sum(sizes),
+            "rows_without_values": n_empty,
+            "sizes": sizes,
             "reading": rows.notes,
             "labels": str(path),
         }
         plugin.print_json(result)
     elif not quiet:
-        _results.print_shares(sizes.tolist())
+        _results.print_shares(sizes)
         _results.print_notes(rows)
         plugin.print_lines(f"labels: {path}")
 

@@ -83,7 +83,7 @@ class Outputs:
         is_second = self.model.exists()
         with _workflow.note_earlier_outputs(self.model.parent), atomic_writes(self.paths) as parts:
             labels, model_file, *report, summary_file = parts
-            write_labels(labels, table.labels_of_file(model.labels_), table.ids)
+            write_labels(labels, model.labels_, table.ids)
             save(model, model_file)
             for page in report:
                 _workflow.write_report(page, summary)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,15 +14,17 @@ import numpy as np
 
 from .._grid import Array
 from .._parameters import check_bytes
+from .._text import count_of
 from ..engines import read_input
 from ..io.file_names import is_several_files
 from ..io.selection import ColumnSelection, UnreadableFileError
 from ..table import MemoryTable
+from ..table.empty_rows import NO_LABEL, empty_rows_message, find_empty_rows
 from ..table.file_table import FileTable
 from ..table.source_parts import prefetch
 from ..table.stream import block_rows, report_reading
 from ..table.stream_input import find_source
-from ..table.validation import reject_bad_rows
+from ..table.validation import reject_bad_values, reject_few_rows
 
 # sample size for the report of a large table
 DESCRIBED_ROWS = 100_000
@@ -102,30 +105,44 @@ def use_cluster(address: str | None) -> Iterator[None]:
         yield
 
 
-def predict_blocks(model: Any, source: Any, names: Sequence[Any], sizes: Array) -> Iterator[Array]:
-    """Yield the labels of the rows of a source, block by block, and add them to `sizes` (k,).
+def predict_blocks(model: Any, source: Any, names: Sequence[Any], counts: Array) -> Iterator[Array]:
+    """Yield the labels of the rows of a source, block by block. Each row is read once.
 
-    Each row is read once.
+    `counts` (k + 1,) is increased by the number of rows with each label, from -1 on.
     """
     limit = check_bytes("memory_limit", model.memory_limit)
     n_done = 0
     for X, _ in prefetch(source.blocks(block_rows(source.n_columns, limit))):
         rows = np.asarray(X)
-        reject_bad_rows(rows, names, n_done)  # errors report row numbers of the whole table
-        labels = model.predict(rows)
+        reject_bad_values(rows, names, n_done)  # errors report row numbers of the whole table
+        labels = np.full(len(rows), NO_LABEL, np.int32)
+        has_value = np.ones(len(rows), bool)
+        has_value[find_empty_rows(rows)] = False
+        if has_value.any():
+            labels[has_value] = model.predict(rows if has_value.all() else rows[has_value])
         n_done += len(labels)
         report_reading(n_done, source.n_rows)
-        sizes += np.bincount(labels, minlength=len(sizes))
+        counts += np.bincount(labels - NO_LABEL, minlength=len(counts))
         yield labels
     if not n_done:
         raise ValueError("the table has no rows. A table needs at least one.")
+    n_empty = int(counts[0])
+    reject_few_rows(n_done, n_empty, 1, "")
+    if n_empty:
+        warnings.warn(empty_rows_message(n_empty, n_done), stacklevel=2)
 
 
 def describe_by_sample(model: Any, source: Any, columns: FileTable) -> FileTable:
     """Return a random sample of a large table for the report, with a fixed seed."""
     table = read_input(model, source, fitting=False)
+    if table.n_rows <= DESCRIBED_ROWS:
+        return replace(columns, X=table.dense(slice(None)))
     sample = cast(MemoryTable, table.sample(DESCRIBED_ROWS, DESCRIBED_SEED))
     rows = sample.dense() if sample.weights is None else sample.repeat_rows().dense()
-    note = f"the report shows a random sample of {len(rows):,} of {table.n_rows:,} rows."
-    notes = [note] if len(rows) < table.n_rows else []
+    notes = [f"the report shows a random sample of {len(rows):,} of {table.n_rows:,} rows."]
+    if n_empty := len(table.empty_rows):
+        are = "is" if n_empty == 1 else "are"
+        notes.append(
+            f"{count_of(n_empty, 'row')} without an observed value {are} not in the sample."
+        )
     return replace(columns, X=rows, notes=[*columns.notes, *notes])

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._grid import Array
 from .._text import shorten_name
 from ..engines import host_values
+from ..table.empty_rows import NO_LABEL, count_labels
 from ._style import BACKGROUND, SOFT, cluster_colour, cluster_marker
 
 LARGEST_MARK = 0.38  # radius of the mark of the node with the most rows, in widths of a node
@@ -95,7 +96,7 @@ class UMatrixDisplay:
             )
         nodes = host_values(model.labels_ if X is None else model.predict(X))
         shape = model.u_matrix_.shape
-        counts = np.bincount(nodes, minlength=model.u_matrix_.size)
+        counts = count_labels(nodes, model.u_matrix_.size)
         if labels is None:
             return cls(model.u_matrix_, counts.reshape(shape)).plot(ax)
         if np.shape(labels) != nodes.shape:
@@ -105,7 +106,8 @@ class UMatrixDisplay:
             )
         names, codes = np.unique(np.asarray(labels), return_inverse=True)
         table = np.zeros((len(counts), len(names)), np.int64)
-        np.add.at(table, (nodes, codes), 1)
+        has_node = nodes != NO_LABEL
+        np.add.at(table, (nodes[has_node], codes[has_node]), 1)
         winners = np.where(counts > 0, table.argmax(axis=1), -1)
         return cls(
             model.u_matrix_, counts.reshape(shape), winners.reshape(shape), [str(n) for n in names]

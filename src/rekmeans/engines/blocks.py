@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import mmap
-import os
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import reduce
@@ -18,6 +14,7 @@ from numpy.typing import DTypeLike
 from .._grid import Array, add_phase_sums, widen
 from ..model import Assignment, Centroids, FarthestRow, Model, Sums
 from ..table import StreamTable, Table, draw_goals
+from ..table.stream import allocate_rows
 from ..threads import lazy_property
 from .base import BaseRows, Run
 from .row_seeding import DrawSeeding, draw_by_weighted_loss, draw_weights
@@ -28,7 +25,6 @@ if TYPE_CHECKING:
 NO_LABEL = -1
 MAX_SEEDING_ROWS = 1 << 14  # rows that are loaded into memory to choose the starts from
 LABELS_AT_ONCE = 1 << 20  # labels that are initialized at a time
-FILE_SHARE = 4  # an array larger than memory_limit / FILE_SHARE is kept in an unnamed file
 
 
 class BlockRows(BaseRows):
@@ -153,18 +149,7 @@ class BlockRows(BaseRows):
 
     def row_values(self, dtype: DTypeLike, *width: int) -> Array:
         """Return an uninitialized array (n, *width). It is in an unnamed file if it is large."""
-        kind = np.dtype(dtype)
-        shape = (len(self), *width)
-        size = kind.itemsize * math.prod(shape)
-        limit = self.table.memory_limit
-        if limit is None or size * FILE_SHARE <= limit or kind.hasobject:
-            return np.empty(shape, kind)
-        with tempfile.TemporaryFile(prefix="rekmeans-labels-") as file:
-            # If the disk is full, this raises an error. A later write to the mapping would crash.
-            if hasattr(os, "posix_fallocate"):
-                os.posix_fallocate(file.fileno(), 0, size)
-            # np.memmap would leave a file with a name that other processes can open.
-            return np.frombuffer(mmap.mmap(file.fileno(), size), kind).reshape(shape)
+        return allocate_rows((len(self), *width), dtype, self.table.memory_limit)
 
 
 class BlockRun(Run):

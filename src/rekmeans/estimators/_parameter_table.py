@@ -350,7 +350,7 @@ PARAMETERS["init/plane"] = PARAMETERS["init"].but(
 
 ATTRIBUTES = parse_entries("""
 labels_ : array of shape (n_samples,)
-    Label of each row.
+    Label of each row; -1 for rows without an observed value.
 cluster_centers_ : ndarray of shape (n_clusters, n_features)
     Centroids in the units of X (pre-images).
 cluster_centers_/kernels : ndarray of shape (n_clusters, n_features)
@@ -371,7 +371,8 @@ kernel_weights_ : ndarray of shape (n_kernels,)
 kernel_centers_ : ndarray of shape (n_kernels, n_clusters, n_features)
     Centroids in the units of X (pre-images), for each kernel.
 memberships_ : ndarray of shape (n_samples, n_clusters)
-    Membership of each row in each cluster; each row sums to 1.
+    Membership of each row in each cluster; each row sums to 1. NaN for rows without an observed
+    value.
 shapes_ : ndarray of shape (n_clusters, p, p)
     Matrix A of each cluster. The number of mapped features p is 2 n_features for the Euler kernel
     (cosines, then sines) and n_features for the linear kernel.

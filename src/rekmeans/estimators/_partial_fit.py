@@ -26,6 +26,7 @@ from .base import (
     Clusterer,
     check_has_informative_rows,
     set_fitted_attributes,
+    warn_of_empty_rows,
     warn_of_ignored_cells,
 )
 from .placement import Placement, fitted_centroids, place_fitted_table, place_table
@@ -230,6 +231,7 @@ class PartialFitMixin(Clusterer):
                 stream, kernel, C = self._renew_scale(table, stream)
                 placed = place_fitted_table(self, kernel, table, self.engine)
             attributes = self._add_block(stream, placed, C, units, is_first)
+        warn_of_empty_rows(table)
         if is_first:
             warn_of_ignored_cells(placed, table)
         set_fitted_attributes(self, table, attributes)

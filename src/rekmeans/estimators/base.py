@@ -33,6 +33,7 @@ from ..scales.left_out import IgnoredValuesWarning, count_ignored_values, how_to
 from ..seeding import BY_LOSS, plus_plus, starts_of
 from ..short_fits import best_short_fit
 from ..table import ColumnSummary, Table
+from ..table.empty_rows import empty_rows_message
 from ..table.validation import reject_gathering, reject_table_elsewhere
 from ..threads import limit_threads
 from ._identity import StartDraws, fit_identity, fit_limits
@@ -104,7 +105,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
-            Rows to cluster. NaN and null are missing values. In memory: a NumPy array, a SciPy
+            Rows to cluster. NaN and null are missing values. A row without an observed value has
+            weight 0 and gets the label -1, with a warning. In memory: a NumPy array, a SciPy
             sparse matrix, a pandas, polars or pyarrow table, the result of `read_table`, or a
             tensor or DLPack array on a GPU (torch, CuPy). Columns of data frames and files that
             contain ids or text are ignored with a warning (see `schema_`).
@@ -144,6 +146,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
                         entropy=checkpoint.entropy, n_begun=checkpoint.n_starts_begun
                     )
                     fit, attributes = self._fit_starts(placed, tasks, draws, checkpoint)
+        warn_of_empty_rows(table)
         warn_of_ignored_cells(placed, table)
         self._warn_of_empty_clusters(placed.rows, fit)
         set_fitted_attributes(self, table, attributes)
@@ -318,9 +321,11 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         Returns
         -------
         array of shape (n_samples,)
-            Labels, from 0 to n_clusters - 1.
+            Labels, from 0 to n_clusters - 1; -1 for rows without an observed value.
         """
         placed = place_fitted(self, X)
+        if not placed.table.is_partitioned:  # their labels are lazy, so no row has been read
+            warn_of_empty_rows(placed.table)
         with limit_threads(self.n_threads):
             return placed.table.to_input_type(
                 placed.rows.label(placed.model, fitted_centroids(self))
@@ -340,7 +345,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         Returns
         -------
         array of shape (n_samples, n_clusters)
-            Distances.
+            Distances; NaN for rows without an observed value.
         """
         self._check_has_lengths("transform")
         reject_gathering(self, X)
@@ -364,7 +369,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         Returns
         -------
         array of shape (n_samples,)
-            Cosines.
+            Cosines; NaN for rows without an observed value.
         """
         self._check_has_lengths("score_samples")
         return self._apply(X, lambda kernel, F, C: kernel.centroid_similarity(F, C))
@@ -445,6 +450,13 @@ def check_has_informative_rows(rows: Rows, scale: str | None) -> None:
             f"All values of X are outside the intervals of scale={scale!r}, so that no row would "
             f"count. Use another scale, or beyond='clip'."
         )
+
+
+def warn_of_empty_rows(table: Table) -> None:
+    """Warn if rows have no observed value."""
+    if n_empty := len(table.empty_rows):
+        text = empty_rows_message(n_empty, table.n_rows)
+        warnings.warn(text, stacklevel=caller_stacklevel())
 
 
 def warn_of_ignored_cells(placed: Placement, table: Table) -> None:

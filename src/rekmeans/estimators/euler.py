@@ -136,7 +136,7 @@ class EulerKMeans(_EulerClusterer):
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Label of each row.
+        Label of each row; -1 for rows without an observed value.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Centroids in the units of X (pre-images).
     centroids_ : complex ndarray of shape (n_clusters, n_features)
@@ -265,7 +265,7 @@ class RectifiedEulerKMeans(_EulerClusterer):
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Label of each row.
+        Label of each row; -1 for rows without an observed value.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Centroids in the units of X (pre-images).
     centroids_ : complex ndarray of shape (n_clusters, n_features)

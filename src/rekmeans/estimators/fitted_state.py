@@ -333,11 +333,13 @@ def _check_middle(values: Any, fitted: FittedModel) -> None:
 
 def _check_labels(values: Any, fitted: FittedModel) -> None:
     _check_array("labels_", values, "i")
-    if values.ndim != 1 or values.max(initial=0) >= fitted.k or values.min(initial=0) < 0:
-        raise ValueError(f"labels_ must be between 0 and {fitted.k - 1}")
+    if values.ndim != 1 or values.max(initial=0) >= fitted.k or values.min(initial=0) < -1:
+        raise ValueError(f"labels_ must be between -1 and {fitted.k - 1}")
 
 
 def _check_memberships(values: Any, fitted: FittedModel) -> None:
+    if isinstance(values, np.ndarray) and values.ndim == 2 and values.dtype.kind == "f":
+        values = values[~np.isnan(values).all(axis=1)]  # rows without an observed value have NaN
     _check_array("memberships_", values, "f", (len(values), fitted.k))
     if values.min(initial=0) < 0 or values.max(initial=0) > 1:
         raise ValueError("memberships_ must be between 0 and 1")

@@ -119,9 +119,10 @@ class FuzzyCMeans(KernelClusterer):
     Attributes
     ----------
     memberships_ : ndarray of shape (n_samples, n_clusters)
-        Membership of each row in each cluster; each row sums to 1.
+        Membership of each row in each cluster; each row sums to 1. NaN for rows without an observed
+        value.
     labels_ : array of shape (n_samples,)
-        Label of each row.
+        Label of each row; -1 for rows without an observed value.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Centroids in the units of X (pre-images).
     centroids_ : ndarray of shape (n_clusters, n_features)
@@ -218,7 +219,9 @@ class FuzzyCMeans(KernelClusterer):
         memberships = placed.rows.map_blocks(
             lambda F: self._memberships(placed.model.kernel, F, fit.centroids)
         )
-        return super()._attributes(placed, fit) | {"memberships_": memberships}
+        return super()._attributes(placed, fit) | {
+            "memberships_": placed.table.mark_empty_rows(memberships)
+        }
 
     def _memberships(self, kernel: Any, F: Array, C: Any) -> Array:
         return self._assignment_rule().memberships(kernel.distance(F, C), kernel.loss)
@@ -234,6 +237,6 @@ class FuzzyCMeans(KernelClusterer):
         Returns
         -------
         array of shape (n_samples, n_clusters)
-            Memberships; each row sums to 1.
+            Memberships; each row sums to 1. They are NaN for rows without an observed value.
         """
         return self._apply(X, self._memberships)

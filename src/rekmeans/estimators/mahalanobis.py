@@ -113,9 +113,10 @@ class MahalanobisFuzzyCMeans(FuzzyCMeans):
         Matrix A of each cluster. The number of mapped features p is 2 n_features for the Euler
         kernel (cosines, then sines) and n_features for the linear kernel.
     memberships_ : ndarray of shape (n_samples, n_clusters)
-        Membership of each row in each cluster; each row sums to 1.
+        Membership of each row in each cluster; each row sums to 1. NaN for rows without an observed
+        value.
     labels_ : array of shape (n_samples,)
-        Label of each row.
+        Label of each row; -1 for rows without an observed value.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Centroids in the units of X (pre-images).
     centroids_ : ndarray of shape (n_clusters, n_features)

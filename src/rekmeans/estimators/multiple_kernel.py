@@ -116,7 +116,7 @@ class MultipleKernelKMeans(Clusterer):
     kernel_centers_ : ndarray of shape (n_kernels, n_clusters, n_features)
         Centroids in the units of X (pre-images), for each kernel.
     labels_ : array of shape (n_samples,)
-        Label of each row.
+        Label of each row; -1 for rows without an observed value.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Centroids in the units of X (pre-images), for the kernel with the largest weight.
     centroids_ : ndarray of shape (n_kernels, n_clusters, n_features)

@@ -143,7 +143,7 @@ class SelfOrganizingMap(Annealed):
     topographic_error_ : float
         Fraction of the rows whose two nearest nodes are not neighbors on the grid.
     labels_ : array of shape (n_samples,)
-        Label of each row.
+        Label of each row; -1 for rows without an observed value.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Centroids in the units of X (pre-images).
     centroids_ : ndarray of shape (n_clusters, n_features)

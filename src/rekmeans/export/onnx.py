@@ -21,7 +21,7 @@ def to_onnx(model: Any, path: str | os.PathLike[str]) -> None:
     :class:`EulerMap`, the output is `mapped` (n, 2d). A runtime may round a cosine differently
     if it is almost halfway between two grid points. A label can differ only if the
     squared distances of the two nearest centroids are within d 2**-21 of each other. A row without
-    any value gets label 0.
+    an observed value gets the label -1 and NaN distances.
 
     Parameters
     ----------

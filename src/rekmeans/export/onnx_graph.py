@@ -14,6 +14,7 @@ from .._grid import GRID, grid_centroids
 from ..estimators import EulerMap
 from ..kernels.euler import MAX_INT64_COLUMNS, Euler
 from ..scales import Scale
+from ..table.empty_rows import NO_LABEL
 
 try:
     import onnx
@@ -111,10 +112,15 @@ def _add_nearest(g: GraphBuilder, F: str, observed: str, C: Any) -> None:
     scores = g("Sub", lengths, g("MatMul", F, 2 * C.T))
     # older runtimes do not support ArgMin for int64
     above = g("Sub", scores, g("ReduceMin", scores, axes=[1], keepdims=1))
-    g("ArgMin", g("Cast", above, to=TensorProto.DOUBLE), axis=1, keepdims=0, name="label")
+    nearest = g("ArgMin", g("Cast", above, to=TensorProto.DOUBLE), axis=1, keepdims=0)
+    counts = g("Cast", observed, to=TensorProto.INT64)  # (n, d)
+    # (n, 1); an ignored value is clipped if its row has no other, so only NaN leaves none
+    is_empty = g("Equal", g("ReduceSum", counts, np.array([1]), keepdims=1), 0)
+    is_unlabelled = g("Squeeze", is_empty, np.array([1]))
+    g("Where", is_unlabelled, np.array(NO_LABEL, np.int64), nearest, name="label")
     squares = g("ReduceSum", g("Mul", F, F), np.array([1]), keepdims=1)  # (n, 1)
     D = g("Cast", g("Add", scores, squares), to=TensorProto.DOUBLE)
-    g("Sqrt", g("Mul", D, Euler.loss_unit), name="distance")
+    g("Where", is_empty, np.nan, g("Sqrt", g("Mul", D, Euler.loss_unit)), name="distance")
 
 
 def _add_period(g: GraphBuilder, steps: str, scale: Scale) -> str:

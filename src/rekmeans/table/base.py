@@ -96,6 +96,13 @@ class Table(TableFacts, Protocol):
     def weights(self) -> Array | None: ...
 
     @property
+    def empty_rows(self) -> Array:
+        """The numbers of the rows without an observed value, in ascending order.
+
+        Their weight is 0.
+        """
+
+    @property
     def largest_weight(self) -> float | None:
         """The largest weight of the whole table, or None if these rows are not a block."""
 
@@ -126,11 +133,17 @@ class Table(TableFacts, Protocol):
     def blocks(self, size: int) -> Iterator[slice]:
         """Yield slices of all rows in order, `size` rows at a time."""
 
+    def mark_empty_rows(self, values: Array) -> Array:
+        """Return values of all rows, with -1 (integers) or NaN for rows without an observed value.
+
+        The values are copied if there is such a row.
+        """
+
     def to_input_type(self, values: Array) -> Array:
-        """Convert one value per row to the array type of X: NumPy, Dask or torch."""
+        """Mark empty rows, and convert the values to the array type of X: NumPy, Dask or torch."""
 
     def count_labels(self, labels: Array, k: int) -> Array:
-        """Return the number of rows with each label, (k,)."""
+        """Return the number of rows with each label, (k,), without rows of `empty_rows`."""
 
 
 @dataclass(frozen=True)

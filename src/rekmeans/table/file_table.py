@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -31,6 +31,7 @@ from ..io.selection import (
 )
 from .base import Cells, dense
 from .column_counts import ColumnCounts, NumberCounts
+from .empty_rows import array_rows_with_values
 from .inference import (
     CountsByColumn,
     Inference,
@@ -99,8 +100,6 @@ class FileTable:
     ids: Array | None = None
     notes: list[str] = field(default_factory=list)
     schema: TableSchema | None = None
-    # mask of the rows of the file that have a value and are in X; None: all rows
-    has_value: Array | None = None
     # returns the location of a row in the file, for error messages
     place_of_row: Callable[[int], str] | None = None
 
@@ -130,54 +129,6 @@ class FileTable:
         if self.place_of_row is None:
             return f"row {row} (counting from 0)"
         return self.place_of_row(row)
-
-    def labels_of_file(self, labels: Array) -> Array:
-        """Return labels for all rows of the file, masked for rows that are not in X.
-
-        Parameters
-        ----------
-        labels : array of shape (n_samples,)
-            The labels of the rows of X.
-
-        Returns
-        -------
-        array or masked array
-            One label per row of the file.
-        """
-        if isinstance(self.X, SchemaBlocks) and len(self.X.empty_rows):
-            return _mask_rows(labels, self.X.empty_rows)
-        if self.has_value is None:
-            return labels
-        of_file = np.zeros(len(self.has_value), labels.dtype)
-        of_file[self.has_value] = labels
-        return np.ma.MaskedArray(of_file, mask=~self.has_value)
-
-    def label_blocks_of_file(self, blocks: Iterable[Array]) -> Iterator[Array]:
-        """Yield labels for all rows of the file, masked for rows that are not in X.
-
-        Parameters
-        ----------
-        blocks : iterable of arrays
-            The labels of the rows of X, block by block.
-
-        Yields
-        ------
-        array or masked array
-            The labels of rows of the file, in order.
-        """
-        empty = self.X.empty_rows if isinstance(self.X, SchemaBlocks) else np.empty(0, np.int64)
-        start = 0  # the first row of the block in the file
-        for labels in blocks:
-            n = len(labels)
-            here = empty[empty >= start]
-            # rows of the file up to the last row of the block
-            while (n_empty := int(np.searchsorted(here, start + n))) + len(labels) > n:
-                n = len(labels) + n_empty
-            rows = here[:n_empty] - start
-            yield labels if not n_empty else _mask_rows(labels, rows)
-            start += n
-        if len(rest := empty[empty >= start]):
-            yield _mask_rows(np.empty(0, np.int32), rest - start)
 
 
 class MemoryRead(NamedTuple):
@@ -351,15 +302,7 @@ def _open_blocks(
     else:
         inference = apply_schema(scan, schema, n_threads, checks_text=checks_text)
     _reject_no_columns(inference)
-    blocks = SchemaBlocks(inference, selection.weight, skips_empty_rows=True)
-    table = _table_of(inference, blocks)
-    if not (n_empty := len(blocks.empty_rows)):
-        return table
-    n = None if scan.n_rows is None else scan.n_rows
-    if n is not None and n_empty == n:
-        raise _no_value_error(scan.name, table.names)
-    note = _empty_rows_note(n_empty, n, table.row_place(int(blocks.empty_rows[0])))
-    return replace(table, notes=[*table.notes, note])
+    return _table_of(inference, SchemaBlocks(inference, selection.weight))
 
 
 def _read_memory(
@@ -388,10 +331,11 @@ def _read_memory(
         y, classes = encode_classes(read.others[selection.label])
         table = replace(table, y=y, classes=classes)
     low, high = column_ends(table.cells)
+    _reject_no_value(scan.name, table, low)
     _reject_infinity(scan.name, table, low, high)
     if selection.only is None and not selection.is_of_model and schema is None:
         table = replace(table, notes=[*table.notes, *constant_notes(table, low, high)])
-    return without_empty_rows(scan.name, table)
+    return table
 
 
 def _infer_and_gather(scan: Scan, selection: ColumnSelection, n_threads: int | None) -> MemoryRead:
@@ -538,44 +482,13 @@ def _reject_infinity(name: str, table: FileTable, low: Array, high: Array) -> No
         )
 
 
-def without_empty_rows(name: str, table: FileTable) -> FileTable:
-    """Drop the rows without any value from the table and record which rows were dropped."""
-    has_value = array_rows_with_values(table.cells)
-    if has_value.all():
-        return table
-    if not has_value.any():
-        raise _no_value_error(name, table.names)
-    n_empty = int(np.count_nonzero(~has_value))
-    note = _empty_rows_note(n_empty, len(has_value), table.row_place(int(np.argmin(has_value))))
-    y = None if table.y is None else table.y[has_value]
-    return replace(
-        table, X=table.cells[has_value], y=y, has_value=has_value, notes=[*table.notes, note]
-    )
-
-
-def _empty_rows_note(n_empty: int, n: int | None, first: str) -> str:
-    of_all = "" if n is None else f" of {n:,}"
-    what = "row without values" if n_empty == 1 and n is None else "rows without values"
-    return f"skipped {n_empty:,}{of_all} {what} (first: {first}); these rows have no label"
-
-
-def _no_value_error(name: str, names: Sequence[str]) -> UnreadableFileError:
-    return UnreadableFileError(
-        f"{name} has no values in {name_list(names)}. A table needs at least one row with a value."
-    )
-
-
-def array_rows_with_values(X: Array) -> Array:
-    """Return a mask of the rows with at least one value, reading each row up to its first value."""
-    has_value: Array = ~np.isnan(X[:, 0])
-    rows = np.flatnonzero(~has_value)
-    for j in range(1, X.shape[1]):
-        if not len(rows):
-            break
-        rows = rows[np.isnan(X[rows, j])]
-    has_value[:] = True
-    has_value[rows] = False
-    return has_value
+def _reject_no_value(name: str, table: FileTable, low: Array) -> None:
+    """Raise UnreadableFileError if no row has a value."""
+    if np.isnan(low).all():
+        raise UnreadableFileError(
+            f"{name} has no values in {name_list(table.names)}. A table needs at least one row "
+            f"with a value."
+        )
 
 
 def constant_notes(table: FileTable, low: Array, high: Array) -> list[str]:
@@ -591,16 +504,6 @@ def constant_notes(table: FileTable, low: Array, high: Array) -> list[str]:
 
 def _n_values(table: FileTable, j: int) -> int:
     return int(np.count_nonzero(~np.isnan(table.cells[:, j])))
-
-
-def _mask_rows(labels: Array, empty_rows: Array) -> Array:
-    """Insert masked labels at the positions of the empty rows."""
-    n = len(labels) + len(empty_rows)
-    mask = np.zeros(n, bool)
-    mask[empty_rows] = True
-    of_file = np.zeros(n, labels.dtype)
-    of_file[~mask] = labels
-    return np.ma.MaskedArray(of_file, mask=mask)
 
 
 # arrays without column names
@@ -646,7 +549,9 @@ def _read_array(scan: ArrayScan, selection: ColumnSelection) -> FileTable:
         )
     elif selection.only is None:
         table = _without_empty_columns(scan.name, table, low)
-    return without_empty_rows(scan.name, table)
+    else:
+        _reject_no_value(scan.name, table, low)
+    return table
 
 
 def _without_empty_columns(name: str, table: FileTable, low: Array) -> FileTable:

@@ -15,6 +15,7 @@ from .._grid import Array
 from .._text import caller_stacklevel, name_list
 from .base import ColumnName
 from .column_counts import NumberCounts
+from .empty_rows import array_rows_with_values
 from .schema import (
     AN_ID,
     DROPPED,
@@ -118,8 +119,6 @@ def _read_plain(X: object, frame: Frame) -> FrameRows:
 
 def _is_id_column(name: str, cells: Array, j: int) -> bool:
     """Return whether an integer column in memory is an id."""
-    from .file_table import array_rows_with_values
-
     values = cells[:, j]
     observed = values[~np.isnan(values)]
     if not len(observed) or not could_be_id(

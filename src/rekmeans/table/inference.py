@@ -131,7 +131,8 @@ def settle_schema(
     """Derive the schema from the counts."""
 
     def count_empty() -> int:
-        return len(find_empty_rows(scan, provisional_features(scan, selection, candidates, counts)))
+        columns = provisional_features(scan, selection, candidates, counts)
+        return count_rows_without_values(scan, columns)
 
     facts = _facts(scan, selection, candidates.names, counts, count_empty_rows or count_empty)
     columns = dict(candidates.decided) | {one.name: recognize_column(one) for one in facts}
@@ -202,19 +203,16 @@ def _sum_counts(counted: Sequence[dict[str, ColumnCounts]]) -> dict[str, ColumnC
     return sums
 
 
-def find_empty_rows(scan: Scan, columns: Sequence[Column]) -> Array:
-    """Return the sorted numbers of the rows without a value in any of these columns."""
+def count_rows_without_values(scan: Scan, columns: Sequence[Column]) -> int:
+    """Return the number of rows without a value in any of these columns."""
     if not columns:
-        return np.empty(0, np.int64)
+        return 0
     names = [column.name for column in columns]
-    found = []
-    for part in scan.parts(read_modes(scan, names)):
-        start = part.start
-        for batch in part.read():
-            is_empty = ~rows_with_values(_lazy_cells(batch, columns), batch.num_rows)
-            found.append(start + np.flatnonzero(is_empty))
-            start += batch.num_rows
-    return np.concatenate(found) if found else np.empty(0, np.int64)
+    batches = (batch for part in scan.parts(read_modes(scan, names)) for batch in part.read())
+    return sum(
+        int(np.count_nonzero(~rows_with_values(_lazy_cells(batch, columns), batch.num_rows)))
+        for batch in batches
+    )
 
 
 def rows_with_values(columns: Iterator[Array], n_rows: int) -> Array:

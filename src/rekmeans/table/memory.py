@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
 from .._grid import Array, integer_weights
-from ..threads import count_threads
+from ..threads import count_threads, lazy_property
 from .base import (
     EXACT_ROWS,
     SUMMARY_ROWS,
@@ -21,6 +21,7 @@ from .base import (
     draw_rows,
     is_sparse,
 )
+from .empty_rows import count_labels, find_empty_rows, mark_rows, weights_without_rows
 from .row_digest import digest_rows
 
 MAPPED_CELLS = 1 << 18  # cells mapped at a time; a few copies fit in the cache
@@ -38,10 +39,23 @@ class MemoryTable:
     weights: Array | None = None
     columns: ColumnAttributes = field(default_factory=ColumnAttributes)
     largest_weight: float | None = None  # over the whole table, if these rows are a block
+    # whether the weights are 1, and 0 for rows without an observed value
+    has_unit_weights: bool = False
 
     is_in_memory: ClassVar[bool] = True
     is_partitioned: ClassVar[bool] = False
     is_on_host: ClassVar[bool] = True
+
+    @classmethod
+    def of_input(
+        cls, X: Cells, weights: Array | None, columns: ColumnAttributes | None = None
+    ) -> Self:
+        """Return the table of all input rows. Rows without an observed value get weight 0."""
+        table = cls(X, weights, ColumnAttributes() if columns is None else columns)
+        if not len(table.empty_rows):
+            return table
+        weights_of_rows = weights_without_rows(weights, table.n_rows, table.empty_rows)
+        return replace(table, weights=weights_of_rows, has_unit_weights=weights is None)
 
     @property
     def n_rows(self) -> int:
@@ -65,11 +79,18 @@ class MemoryTable:
         """Yield the slice and the dense cells of each block of rows, in order."""
         return ((at, self.dense(at)) for at in self.blocks(max(1, MAPPED_CELLS // self.n_columns)))
 
+    @lazy_property
+    def empty_rows(self) -> Array:
+        return find_empty_rows(self.X)
+
+    def mark_empty_rows(self, values: Array) -> Array:
+        return mark_rows(values, self.empty_rows)
+
     def to_input_type(self, values: Array) -> Array:
-        return values
+        return self.mark_empty_rows(values)
 
     def count_labels(self, labels: Array, k: int) -> Array:
-        return np.bincount(labels, minlength=k)
+        return count_labels(self.mark_empty_rows(labels), k)
 
     def has_missing(self) -> bool:
         """Return whether any cell is NaN."""
@@ -80,7 +101,7 @@ class MemoryTable:
         )
 
     def digest(self) -> int:
-        return digest_rows(self.X, self.weights)
+        return digest_rows(self.X, None if self.has_unit_weights else self.weights)
 
     def sample(self, count: int, seed: int) -> MemoryTable:
         if self.weights is None:

@@ -11,13 +11,7 @@ import numpy as np
 
 from .._grid import Array
 from ..io.scan import Scan, ScanPart
-from .inference import (
-    Inference,
-    find_empty_rows,
-    number_counts,
-    read_modes,
-    rows_with_values,
-)
+from .inference import Inference, read_modes
 from .schema import TableSchema
 from .source_parts import ColumnCells, RawBlock, SourcePart
 from .spilled_rows import SpilledRows
@@ -29,13 +23,10 @@ if TYPE_CHECKING:
 class SchemaBlocks:
     """The features of a scan as numeric blocks, which can be read repeatedly, in order.
 
-    `weight` is the name of the weight column. If `skips_empty_rows` is set, rows without a
-    value in any feature are skipped, and `empty_rows` contains their row numbers.
+    `weight` is the name of the weight column.
     """
 
-    def __init__(
-        self, inference: Inference, weight: str | None = None, *, skips_empty_rows: bool = False
-    ) -> None:
+    def __init__(self, inference: Inference, weight: str | None = None) -> None:
         self.scan: Scan = inference.scan
         self.schema: TableSchema = inference.schema
         self.features = self.schema.features
@@ -47,11 +38,6 @@ class SchemaBlocks:
         is_narrow = all(self.scan.column_types[name].is_narrow for name in names)
         self.dtype = np.dtype(np.float32 if is_narrow else np.float64)
         self.n_columns = len(names)
-        self.skips_empty_rows = skips_empty_rows and not _has_full_column(inference)
-        self.empty_rows: Array = np.empty(0, np.int64)
-        if self.skips_empty_rows:
-            self.empty_rows = find_empty_rows(self.scan, self.schema.features)
-            self.skips_empty_rows = len(self.empty_rows) > 0
         self.kept: dict[int, list[RawBlock]] = {}  # keyed by the first row of a part
         self.room = 0  # bytes available for more cached blocks
         self.is_read_often = False
@@ -66,8 +52,7 @@ class SchemaBlocks:
     def n_rows(self) -> int | None:
         if self.spilled is not None:
             return self.spilled.n_rows
-        n = self.scan.n_rows
-        return None if n is None else n - len(self.empty_rows)
+        return self.scan.n_rows
 
     def first_row(self) -> object:
         """Return a one-row table with the column names, in a type that scikit-learn supports."""
@@ -85,7 +70,7 @@ class SchemaBlocks:
         if self.spilled is not None:
             return self.spilled.parts(size)
         return [
-            SourcePart(self._row_of_table(part.start), partial(self._read_part, part, size))
+            SourcePart(part.start, partial(self._read_part, part, size))
             for part in self.scan.parts(self.columns, size)
         ]
 
@@ -102,20 +87,7 @@ class SchemaBlocks:
 
     def row_place(self, row: int) -> str:
         """Return the location of a row in the source, for error messages."""
-        return self.scan.row_place(self.row_of_source(row))
-
-    def row_of_source(self, row: int) -> int:
-        """Convert a row number of the blocks to a row number of the source."""
-        number = row
-        for empty in self.empty_rows:
-            if empty > number:
-                break
-            number += 1
-        return number
-
-    def _row_of_table(self, row: int) -> int:
-        """Convert a row number of the source to a row number of the blocks."""
-        return row - int(np.searchsorted(self.empty_rows, row))
+        return self.scan.row_place(row)
 
     def _read_part(self, part: ScanPart, size: int) -> Iterator[RawBlock]:
         """Yield the blocks of a part, from the cache if possible."""
@@ -188,11 +160,6 @@ class SchemaBlocks:
             if self.weight is None
             else column_numbers(batch.column(len(self.features)), np.float64)
         )
-        if self.skips_empty_rows:
-            has_value = rows_with_values(iter(cells), batch.num_rows)
-            if not has_value.all():
-                cells = [column[has_value] for column in cells]
-                weights = None if weights is None else weights[has_value]
         return RawBlock(ColumnCells.of_columns(cells, self.dtype), weights)
 
 
@@ -206,24 +173,3 @@ def _spill(blocks: list[RawBlock], spilled: SpilledRows | None) -> SpilledRows |
     except OSError:
         return None
     return spilled
-
-
-def _has_full_column(inference: Inference) -> bool:
-    """Return whether any feature is known to have no missing values."""
-    counted = (inference.counts.get(name) for name in inference.schema.feature_names)
-    return any(
-        counts is not None and not counts.n_missing and _n_lost(inference, name) == 0
-        for counts, name in zip(counted, inference.schema.feature_names, strict=True)
-    )
-
-
-def _n_lost(inference: Inference, name: str) -> int:
-    """Return the number of cells of a feature that are text but not numbers."""
-    counts = number_counts(inference.counts, name)
-    if counts is None:
-        return 1  # unknown
-    if not counts.texts:
-        return 0
-    column = next(one for one in inference.schema.features if one.name == name)
-    count = counts.texts[getattr(column, "decimal", inference.scan.decimal)]
-    return count.n_cells - count.n_numbers

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import mmap
+import os
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -11,6 +15,7 @@ from operator import add, itemgetter
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from .._grid import Array, integer_weights
 from ..threads import count_threads
@@ -25,6 +30,7 @@ from .base import (
     numbers_of_rows,
 )
 from .block_source import BlockSource
+from .empty_rows import count_labels, mark_rows, weights_without_rows
 from .memory import SUMMARY_SEED, MemoryTable
 from .source_parts import BlockCells, Item, RawBlock, map_parts, prefetch
 from .survey import Survey
@@ -37,6 +43,7 @@ MIN_BLOCK_ROWS = 256
 COPIES = 6
 COPIES_OF_READER = 2  # per thread, if each thread reads its own blocks
 STATE_BYTES = 64  # per row, in addition to its cells
+FILE_SHARE = 4  # an array larger than memory_limit / FILE_SHARE is kept in an unnamed file
 ROWS_READ = "rows read"
 PARTITIONS_DONE = "partitions done"
 # arguments: number done, total or None, unit
@@ -94,17 +101,34 @@ class StreamTable:
 
     @property
     def largest_weight(self) -> float | None:
-        return self.survey.largest_weight
+        return self.survey.largest_row_weight
+
+    @property
+    def empty_rows(self) -> Array:
+        return self.survey.empty_rows
 
     @property
     def weights(self) -> Array | None:
         """The weights of all rows, (n,). Computing them reads all blocks."""
-        if self.survey.largest_weight is None:
+        if self.largest_weight is None:
             return None
         return np.concatenate([block.table.weights for block in self.read_blocks()])
 
     def to_input_type(self, values: Array) -> Array:
-        return values
+        return self.mark_empty_rows(values)
+
+    def mark_empty_rows(self, values: Array) -> Array:
+        if not len(self.empty_rows):
+            return values
+        marked = allocate_rows(values.shape, values.dtype, self.memory_limit)
+        for at in self.blocks(COUNTED_LABELS):
+            marked[at] = mark_rows(values[at], self._empty_rows_of(at))
+        return marked
+
+    def _empty_rows_of(self, at: slice) -> Array:
+        """Return the numbers of the rows without an observed value within these rows."""
+        here = slice(*np.searchsorted(self.empty_rows, [at.start, at.stop]))
+        return self.empty_rows[here] - at.start
 
     def has_missing(self) -> bool:
         return self.survey.has_missing
@@ -158,6 +182,9 @@ class StreamTable:
 
     def _block(self, start: int, raw: RawBlock) -> Block:
         w = None if raw.weights is None else np.asarray(raw.weights, np.float64)
+        n = len(raw.X)
+        if len(self.empty_rows):
+            w = weights_without_rows(w, n, self._empty_rows_of(slice(start, start + n)))
         return Block(start, raw.X, w, self.columns, self.largest_weight)
 
     def _reject_other_length(self, n: int) -> None:
@@ -194,7 +221,10 @@ class StreamTable:
 
     def count_labels(self, labels: Array, k: int) -> Array:
         """Return the number of rows with each label. Labels in a file are read in blocks."""
-        blocks = (np.bincount(labels[at], minlength=k) for at in self.blocks(COUNTED_LABELS))
+        blocks = (
+            count_labels(mark_rows(labels[at], self._empty_rows_of(at)), k)
+            for at in self.blocks(COUNTED_LABELS)
+        )
         return reduce(add, blocks)
 
     def column_summary(self, n_threads: int | None = None) -> ColumnSummary:
@@ -267,6 +297,22 @@ def block_rows(n_columns: int, memory_limit: int | None = None, n_readers: int =
         copies = max(COPIES, COPIES_OF_READER * n_readers)
         size = min(size, memory_limit // 2 // (copies * 8 * n_columns + STATE_BYTES))
     return max(MIN_BLOCK_ROWS, size)
+
+
+def allocate_rows(
+    shape: tuple[int, ...], dtype: DTypeLike, memory_limit: int | None = None
+) -> Array:
+    """Return an uninitialized array. It is in an unnamed file if it is large."""
+    kind = np.dtype(dtype)
+    size = kind.itemsize * math.prod(shape)
+    if memory_limit is None or size * FILE_SHARE <= memory_limit or kind.hasobject:
+        return np.empty(shape, kind)
+    with tempfile.TemporaryFile(prefix="rekmeans-labels-") as file:
+        # If the disk is full, this raises an error. A later write to the mapping would crash.
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, size)
+        # np.memmap would leave a file with a name that other processes can open.
+        return np.frombuffer(mmap.mmap(file.fileno(), size), kind).reshape(shape)
 
 
 def rows_at_goals(X: Cells, ends: Array, goals: Array, times: Array) -> tuple[Array, Array]:

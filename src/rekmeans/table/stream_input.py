@@ -91,7 +91,7 @@ def read_host_table(
     has_digest = fitting and getattr(estimator, "checkpoint", None) is not None
     names = list(columns.get("feature_names_in_", range(source.n_columns)))
     survey = survey_rows(source, names, memory_limit, threads, has_digest)
-    validation.reject_few_rows(survey.n_rows, k, k_parameter)
+    validation.reject_few_rows(survey.n_rows, len(survey.empty_rows), k, k_parameter)
     return StreamTable(source, survey, columns, memory_limit, threads)
 
 
@@ -196,11 +196,8 @@ def _file_rows(
         from ..io._pyarrow import pa
 
         named = pa.table({name: [0.0] for name in names})
-    n = rows.shape[0]
-    weights = None if sample_weight is None else validation.read_weights(sample_weight, n)
-    validation.reject_few_rows(n, k, k_parameter)
     columns = validation.read_columns(estimator, named, fitting, table.schema)
-    return MemoryTable(rows, weights, columns)
+    return validation.input_table(rows, sample_weight, columns, k, k_parameter)
 
 
 def _is_large_memmap(X: object, memory_limit: int | None) -> bool:

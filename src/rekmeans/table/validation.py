@@ -66,14 +66,34 @@ def read_table(
         rows, named, schema = read_frame(X, frame, schema, fitting=fitting)
         names = frame.columns if schema is None else schema.feature_names
     reject_empty(rows)
-    reject_bad_rows(rows, names)
-    weights = None if sample_weight is None else read_weights(sample_weight, rows.shape[0])
-    reject_few_rows(rows.shape[0], k, k_parameter)
-    return MemoryTable(rows, weights, read_columns(estimator, named, fitting, schema))
+    reject_bad_values(rows, names)
+    return input_table(
+        rows, sample_weight, read_columns(estimator, named, fitting, schema), k, k_parameter
+    )
 
 
-def reject_few_rows(n: int, k: int, k_parameter: str) -> None:
-    """Raise ValueError if a table has fewer rows than clusters."""
+def input_table(
+    rows: Cells, sample_weight: object, columns: ColumnAttributes, k: int, k_parameter: str
+) -> MemoryTable:
+    """Return the table of valid numbers and row weights."""
+    n = rows.shape[0]
+    weights = None if sample_weight is None else read_weights(sample_weight, n)
+    table = MemoryTable.of_input(rows, weights, columns)
+    n_empty = len(table.empty_rows)
+    reject_few_rows(n, n_empty, k, k_parameter)
+    if n_empty and weights is not None:  # without their weights, the others may all be 0
+        _reject_weight_range_of(np.asarray(table.weights))
+    return table
+
+
+def reject_few_rows(n: int, n_empty: int, k: int, k_parameter: str) -> None:
+    """Raise ValueError if a table has no observed value, or fewer such rows than clusters."""
+    if n_empty == n:
+        rows = "its row contains" if n == 1 else f"all {n:,} rows contain"
+        raise ValueError(
+            f"X has no observed value: {rows} only NaN. Pass at least one row with a value."
+        )
+    n -= n_empty
     if k > n:
         raise ValueError(
             f"{k_parameter} requires at least {k} rows, got n_samples={n}. Use a smaller "
@@ -110,7 +130,7 @@ def as_rows(X: object) -> Cells:
     """Convert any table to valid numbers without comparing its columns with a fit."""
     rows, names = _numbers(X)
     reject_empty(rows)
-    reject_bad_rows(rows, names)
+    reject_bad_values(rows, names)
     return rows
 
 
@@ -202,8 +222,8 @@ def reject_empty(X: HasShape) -> None:
         )
 
 
-def reject_bad_rows(X: Cells, names: Sequence[ColumnName], first: int = 0) -> None:
-    """Raise ValueError for rows without values and for values that are not finite.
+def reject_bad_values(X: Cells, names: Sequence[ColumnName], first: int = 0) -> None:
+    """Raise ValueError for values that are infinite or too large.
 
     `first` is the number of the first row.
     """
@@ -213,12 +233,6 @@ def reject_bad_rows(X: Cells, names: Sequence[ColumnName], first: int = 0) -> No
     ends = _extremes(cells, np.minimum, np.maximum)
     if np.isnan(ends[0]):
         ends = _extremes(cells, np.fmin, np.fmax)
-        gaps = np.isnan(X).sum(axis=1) if cells is X else _row_sums(X, np.isnan(cells))
-        if len(empty := np.flatnonzero(gaps == X.shape[1])):
-            raise ValueError(
-                f"Every row of X must have a value, but row {first + empty[0]} contains only NaN. "
-                f"Drop it."
-            )
     if (np.abs(ends) > LARGEST_VALUE).any():
         i, j = (
             np.argwhere(abs(X) > LARGEST_VALUE)[0]
@@ -242,11 +256,6 @@ def _extremes(cells: Array, *ends: np.ufunc) -> Array:
     return np.array(found, np.float64)
 
 
-def _row_sums(X: sparse.csr_array, values: Array) -> Array:
-    """Return sums over the stored cells of each row of a CSR table."""
-    return np.bincount(np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), values, X.shape[0])
-
-
 def read_weights(sample_weight: object, n: int) -> Array:
     """Return row weights as float64 (n,)."""
     try:
@@ -263,8 +272,13 @@ def read_weights(sample_weight: object, n: int) -> Array:
             f"per row of X."
         )
     reject_bad_weights(weights)
-    reject_weight_range(float(weights.max()), float(weights[weights > 0].min(initial=np.inf)))
+    _reject_weight_range_of(weights)
     return weights
+
+
+def _reject_weight_range_of(weights: Array) -> None:
+    """Raise ValueError if all weights are 0, or if their ratio is too large."""
+    reject_weight_range(float(weights.max()), float(weights[weights > 0].min(initial=np.inf)))
 
 
 def reject_bad_weights(weights: Array) -> None:

@@ -105,22 +105,32 @@ def test_every_dtype_is_fitted_like_float64(dtype, engine):
     assert one.inertia_ == two.inertia_
 
 
+@pytest.mark.parametrize("engine", ["torch", "auto"])
+@pytest.mark.filterwarnings("ignore:.*no observed value")
+def test_rows_without_an_observed_value_get_the_label_of_an_array(engine):
+    X = drawn_cells()
+    X[[0, 50, -1]] = np.nan
+    model = RectifiedEulerKMeans(3, random_state=0).fit(X)
+    one = RectifiedEulerKMeans(3, random_state=0, engine=engine).fit(torch.from_numpy(X))
+    assert isinstance(one.labels_, torch.Tensor)
+    assert_array_equal(one.labels_.numpy(), model.labels_)
+    assert one.labels_[[0, 50, -1]].tolist() == [-1, -1, -1]
+    assert_array_equal(one.centroids_, model.centroids_)
+    assert one.inertia_ == model.inertia_
+    assert_array_equal(one.predict(torch.from_numpy(X)).numpy(), model.labels_)
+    assert_array_equal(one.transform(torch.from_numpy(X)).numpy(), model.transform(X))
+
+
 def bad_value(value):
     X = drawn_cells()
     X[17, 3] = value
     return X
 
 
-def empty_row():
-    X = bad_value(np.inf)
-    X[200] = np.nan
-    return X
-
-
 BAD = {
     "infinity": bad_value(-np.inf),
     "too large": bad_value(1e160),
-    "row without a value": empty_row(),
+    "no observed value": np.full((9, 3), np.nan),
     "no rows": np.empty((0, 3)),
     "no columns": np.empty((3, 0)),
     "one dimension": np.arange(5.0),

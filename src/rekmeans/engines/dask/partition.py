@@ -122,7 +122,8 @@ class Partition:
     def phase_sums(self, labels: Array, k: int) -> tuple[Array, Array] | None:
         if self.rows is None:
             return None
-        turns, observed = self.rows.phase_sums(np.ascontiguousarray(labels), k)
+        # rows without an observed value have the label -1, but no phases
+        turns, observed = self.rows.phase_sums(np.maximum(labels, 0), k)
         return widen(turns), widen(observed)
 
     def weight_counts(self) -> tuple[int, int]:

@@ -22,6 +22,7 @@ from dask.highlevelgraph import HighLevelGraph
 from ..._grid import Array, add_phase_sums
 from ...model import Assignment, Centroids, FarthestRow, Loss, Model, Sums
 from ...table import MemoryTable, Table, draw_goals
+from ...table.empty_rows import mark_rows
 from ...threads import lazy_property
 from ..base import BaseRows, Engine, Run
 from ..blocks import MAX_SEEDING_ROWS
@@ -239,7 +240,7 @@ class DaskRows(BaseRows):
         return self.merge_tasks(FarthestRow.merge, rows)
 
     def label(self, model: Model, C: Centroids) -> Array:
-        """Return the labels as a lazy Dask array.
+        """Return the labels as a lazy Dask array, -1 for rows without an observed value.
 
         Its tasks depend only on the collection, not on partitions that this cluster keeps.
         """
@@ -252,7 +253,7 @@ class DaskRows(BaseRows):
         empty = function(self.kernel.embed(np.zeros((1, self.table.n_columns))))[:0]
         task = delayed(function, pure=False, traverse=False)
         placed = self._place(self.table.make_partitions())
-        blocks = [delayed(Partition.map_rows)(partition, task, empty) for partition in placed]
+        blocks = [delayed(_map_rows)(partition, task, empty) for partition in placed]
         return self._lazy(blocks, empty)
 
     def _lazy(self, blocks: list[Delayed], empty: Array) -> Array:
@@ -315,7 +316,11 @@ def _place_rows(
 
 
 def _label(partition: Partition, model_and_centroids: tuple[Model, Centroids]) -> Array:
-    return partition.label(*model_and_centroids)
+    return mark_rows(partition.label(*model_and_centroids), partition.table.empty_rows)
+
+
+def _map_rows(partition: Partition, function: Callable[[Array], Array], empty: Array) -> Array:
+    return mark_rows(partition.map_rows(function, empty), partition.table.empty_rows)
 
 
 def _return_block(block: Array) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias, cast
@@ -23,9 +23,9 @@ from ...table.base import (
     numbers_of_rows,
 )
 from ...table.block_source import columns_by_name
+from ...table.empty_rows import count_labels, weights_without_rows
 from ...table.frames import require_features
 from ...table.memory import SUMMARY_SEED, MemoryTable
-from ...table.row_digest import shift_digest
 from ...table.schema import TableSchema
 from ...table.stream import rows_at_goals, running_weights, stack_blocks
 from ...table.stream_input import FittedColumns
@@ -96,8 +96,7 @@ class DaskTable:
         n_before = 0  # rows of the previous partitions
         for survey in self.surveys:
             if survey is not None:
-                digest = None if survey.digest is None else shift_digest(survey.digest, n_before)
-                known.append(replace(survey, digest=digest))
+                known.append(survey.shift(n_before))
                 n_before += survey.n_rows
         return reject_bad_survey(reduce(add, known) if known else None)
 
@@ -119,24 +118,32 @@ class DaskTable:
 
     @property
     def largest_weight(self) -> float | None:
-        return self.survey.largest_weight
+        return self.survey.largest_row_weight
+
+    @property
+    def empty_rows(self) -> Array:
+        return self.survey.empty_rows
 
     @property
     def weights(self) -> Array | None:
         """The weights of all rows (n,), loaded into this process."""
         if self.largest_weight is None:
             return None
-        found: list[Array] = compute([delayed(_weights)(table) for table in self.partitions])
+        found: list[Array] = compute(
+            [delayed(_weights)(table, self.largest_weight) for table in self.partitions]
+        )
         return np.concatenate(found)
+
+    def mark_empty_rows(self, values: Array) -> Array:
+        """Return the values, which are lazy. Their tasks mark the rows without a value."""
+        return values
 
     def to_input_type(self, values: Array) -> Array:
         return values
 
     def count_labels(self, labels: Array, k: int) -> Array:
         blocks = cast("DaskArray", labels).to_delayed().ravel()
-        counts: list[Array] = compute(
-            [delayed(np.bincount)(block, minlength=k) for block in blocks]
-        )
+        counts: list[Array] = compute([delayed(count_labels)(block, k) for block in blocks])
         return reduce(add, counts)
 
     def has_missing(self) -> bool:
@@ -171,7 +178,8 @@ class DaskTable:
     def in_memory(self) -> MemoryTable:
         """Load all rows into this process. The table must be small."""
         loaded: list[MemoryTable] = compute(self.partitions)
-        tables = [table for table in loaded if table.n_rows]
+        tables = [with_largest_weight(table, self.largest_weight) for table in loaded]
+        tables = [table for table in tables if table.n_rows]
         weights = (
             None
             if self.largest_weight is None
@@ -257,7 +265,7 @@ def read_dask_table(
     """Return the table of a dask.array or dask.dataframe. A fit reads all rows to check them."""
     table = open_collection(estimator, X, sample_weight, fitting)
     if fitting:
-        validation.reject_few_rows(table.n_rows, k, k_parameter)
+        validation.reject_few_rows(table.n_rows, len(table.empty_rows), k, k_parameter)
     return table
 
 
@@ -420,8 +428,8 @@ def _survey_partition(
         raise ValueError(f"in partition {number} of X, {error}") from None
 
 
-def _weights(table: MemoryTable) -> Array | None:
-    return table.weights
+def _weights(table: MemoryTable, largest: float) -> Array | None:
+    return with_largest_weight(table, largest).weights
 
 
 def _total_weight(table: MemoryTable, largest: float) -> int:
@@ -439,5 +447,12 @@ def _take_rows(
 
 
 def with_largest_weight(table: MemoryTable, largest: float | None) -> MemoryTable:
-    """Return the table of a partition with the largest weight of the whole table."""
-    return MemoryTable(table.X, table.weights, table.columns, largest)
+    """Return the table of a partition with its weights in the whole table.
+
+    `largest` is the largest weight of the whole table. If it is None, all weights are equal.
+    Otherwise, rows without an observed value get weight 0.
+    """
+    weights = table.weights
+    if largest is not None and (weights is None or len(table.empty_rows)):
+        weights = weights_without_rows(weights, table.n_rows, table.empty_rows)
+    return MemoryTable(table.X, weights, table.columns, largest)

@@ -15,6 +15,7 @@ import torch
 from ..._grid import Array, integer_weight_bits
 from ...table import ColumnSummary, MemoryTable, Table, draw_goals, validation
 from ...table.base import EXACT_ROWS, SUMMARY_ROWS, ColumnAttributes, SummaryRows
+from ...table.empty_rows import NO_LABEL, mark_rows
 from ...table.memory import SUMMARY_SEED
 from ...table.row_digest import MODULUS, digest_rows
 from ...table.validation import is_device_array
@@ -45,6 +46,8 @@ class TorchTable:
     # converts a tensor to an array of the library of X
     to_library: Callable[[torch.Tensor], Array] = _identity
     largest_weight: float | None = None  # of the whole table, if these rows are a block of it
+    # whether the weights are 1, and 0 for rows without an observed value
+    has_unit_weights: bool = False
 
     is_in_memory: ClassVar[bool] = True
     is_partitioned: ClassVar[bool] = False
@@ -71,13 +74,55 @@ class TorchTable:
         """The weights of all rows on the host, (n,)."""
         return None if self.cell_weights is None else self.cell_weights.cpu().numpy()
 
+    @cached_property
+    def empty_rows(self) -> Array:
+        return self._empty_on_device.cpu().numpy()
+
+    @cached_property
+    def _empty_on_device(self) -> torch.Tensor:
+        """The numbers of the rows without an observed value, on the device."""
+        if not self.cells.is_floating_point():
+            return torch.empty(0, dtype=torch.int64, device=self.device)
+        found = [
+            at.start + torch.nonzero(torch.isnan(X).all(1))[:, 0] for at, X in self.cell_blocks()
+        ]
+        return torch.cat(found)
+
+    def without_empty_rows(self) -> TorchTable:
+        """Return the table with weight 0 for rows without an observed value."""
+        if not len(self._empty_on_device):
+            return self
+        is_unit = self.cell_weights is None
+        weights = (
+            torch.ones(self.n_rows, dtype=torch.float64, device=self.device)
+            if self.cell_weights is None
+            else self.cell_weights.clone()
+        )
+        weights[self._empty_on_device] = 0.0
+        if not is_unit:  # without their weights, the others may all be 0
+            smallest = weights.masked_fill(weights == 0, torch.inf).min()
+            validation.reject_weight_range(float(weights.max()), float(smallest))
+        return replace(self, cell_weights=weights, has_unit_weights=is_unit)
+
     def to_input_type(self, values: Array) -> Array:
         """Return values (n,) as an array of the library of X, on its device."""
-        return self.to_library(torch.as_tensor(values, device=self.device))
+        return self.to_library(self._mark_on_device(values))
+
+    def mark_empty_rows(self, values: Array) -> Array:
+        """Return values on the host, with -1 or NaN for rows without an observed value."""
+        return mark_rows(values, self.empty_rows)
+
+    def _mark_on_device(self, values: Array) -> torch.Tensor:
+        """Return values on the device, with -1 or NaN for rows without an observed value."""
+        on_device = torch.as_tensor(values, device=self.device)
+        if not len(self._empty_on_device):
+            return on_device
+        marked = on_device.clone()
+        marked[self._empty_on_device] = torch.nan if marked.is_floating_point() else NO_LABEL
+        return marked
 
     def count_labels(self, labels: Array, k: int) -> Array:
-        on_device = torch.as_tensor(labels, device=self.device)
-        return torch.bincount(on_device, minlength=k).cpu().numpy()
+        return torch.bincount(self._mark_on_device(labels) + 1, minlength=k + 1)[1:].cpu().numpy()
 
     def dense(self, rows: slice | Array = slice(None)) -> Array:
         """Copy these rows to the host."""
@@ -100,7 +145,7 @@ class TorchTable:
         )
 
     def digest(self) -> int:
-        w = self.weights
+        w = None if self.has_unit_weights else self.weights
         blocks = ((at, host_array(cells)) for at, cells in self.cell_blocks())
         return (
             sum(digest_rows(X, None if w is None else w[at], at.start) for at, X in blocks)
@@ -187,7 +232,7 @@ class TensorMemoryTable(MemoryTable):
     """A table in memory whose X is a tensor on the host. Results for rows are tensors."""
 
     def to_input_type(self, values: Array) -> torch.Tensor:
-        return torch.as_tensor(values)
+        return torch.as_tensor(super().to_input_type(values))
 
 
 def read_torch_table(
@@ -217,7 +262,6 @@ def read_torch_table(
         cells.is_complex(), str(cells.dtype).removeprefix("torch."), tuple(cells.shape)
     )
     validation.reject_empty(cells)
-    validation.reject_few_rows(cells.shape[0], k, k_parameter)
     columns = validation.read_columns(estimator, np.empty((1, cells.shape[1])), fitting)
     if on_host:
         _reject_mixed_devices(cells.device, sample_weight)
@@ -225,10 +269,15 @@ def read_torch_table(
         table = validation.read_table(
             estimator, host_array(cells), weights, fitting=fitting, k=k, k_parameter=k_parameter
         )
-        return TensorMemoryTable(table.X, table.weights, columns)
+        return TensorMemoryTable(
+            table.X, table.weights, columns, has_unit_weights=table.has_unit_weights
+        )
     table_on_device = TorchTable(cells, _read_weights(cells, sample_weight), columns, to_library)
     reject_bad_cells(table_on_device)
-    return table_on_device
+    validation.reject_few_rows(
+        table_on_device.n_rows, len(table_on_device.empty_rows), k, k_parameter
+    )
+    return table_on_device.without_empty_rows()
 
 
 def is_amd_gpu(device: torch.device) -> bool:
@@ -310,27 +359,23 @@ def _read_weights(cells: torch.Tensor, sample_weight: object) -> torch.Tensor | 
 
 
 def reject_bad_cells(table: TorchTable) -> None:
-    """Raise an error if a row has no values, or a value that is too large or infinite.
+    """Raise an error for a value that is too large or infinite.
 
     Only the invalid row is copied to the host.
     """
     if not table.cells.is_floating_point():
         return
-    empty: list[torch.Tensor] = []
-    large: list[torch.Tensor] = []
+    found: list[torch.Tensor] = []
     for at, X in table.cell_blocks():
         is_large = (
             torch.isinf(X) | (X.abs() > min(validation.LARGEST_VALUE, torch.finfo(X.dtype).max))
         ).any(1)
-        for found, is_bad in ((empty, torch.isnan(X).all(1)), (large, is_large)):
-            found.append(torch.where(is_bad.any(), at.start + is_bad.to(torch.int8).argmax(), -1))
-    for found in (empty, large):
-        numbers = torch.stack(found)
-        if len(bad := numbers[numbers >= 0]):
-            row = int(bad[0])
-            validation.reject_bad_rows(
-                table.dense(slice(row, row + 1)), range(table.n_columns), row
-            )
+        found.append(torch.where(is_large.any(), at.start + is_large.to(torch.int8).argmax(), -1))
+    numbers = torch.stack(found)
+    if len(bad := numbers[numbers >= 0]):
+        row = int(bad[0])
+        cells = table.dense(slice(row, row + 1))
+        validation.reject_bad_values(cells, range(table.n_columns), row)
 
 
 def scaled_weights(weights: torch.Tensor, bits: int) -> torch.Tensor:
