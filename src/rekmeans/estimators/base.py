@@ -65,6 +65,20 @@ class Mapped(watching.Callbacks, BaseEstimator):
         """Raise an error for parameters that no fit accepts."""
         self._interface.check(self)
 
+    def _find_scale(self, summary: ColumnSummary) -> Scale:
+        """Return the scale of the columns of a table, as set by `scale`.
+
+        It has one interval per column if values outside it wrap.
+        """
+        scale = SCALES[self.scale](summary)
+        if not isinstance(scale, Scale) or scale.n_columns != summary.n_columns:
+            got = f"a Scale of {scale.n_columns}" if isinstance(scale, Scale) else f"{scale!r:.60}"
+            raise ValueError(
+                f"scale={self.scale!r} must return a Scale of {summary.n_columns} columns; "
+                f"got {got}."
+            )
+        return scale.to_one_interval() if self._beyond() == "wrap" else scale
+
     def _make_kernel(self, scale: Scale) -> Any:
         """Return the kernel for columns of this scale, before `prepared` adapts it to the rows."""
         return Euler(scale, self._beyond(), float(self.alpha))
@@ -178,17 +192,6 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         return fit, self._attributes(placed, fit)
 
     # Methods that subclasses override
-
-    def _find_scale(self, summary: ColumnSummary) -> Scale:
-        """Return the scale of the columns of a table, as set by `scale`."""
-        scale = SCALES[self.scale](summary)
-        if not isinstance(scale, Scale) or scale.n_columns != summary.n_columns:
-            got = f"a Scale of {scale.n_columns}" if isinstance(scale, Scale) else f"{scale!r:.60}"
-            raise ValueError(
-                f"scale={self.scale!r} must return a Scale of {summary.n_columns} columns; "
-                f"got {got}."
-            )
-        return scale
 
     def _make_stages(self, kernel: Any) -> Sequence[Model]:
         """Return the model of each stage of a fit; the last one is used for predictions."""

@@ -12,7 +12,6 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from .. import watching
 from .._grid import GRID, Array
 from ..kernels.euler import OnCircles
-from ..scales import SCALES
 from ..table.stream_input import read_host_table
 from ..table.validation import circle_points
 from ._parameter_table import EULER_MAP
@@ -103,11 +102,13 @@ class EulerMap(TransformerMixin, Mapped):
         table = read_host_table(self, X, sample_weight, fitting=True)
         tasks = watching.Tasks(self, X, y, sample_weight)
         summary = table.column_summary()
-        kernel = self._make_kernel(SCALES[self.scale](summary))
+        kernel = self._make_kernel(self._find_scale(summary))
         ends = np.array(kernel.scale.bounds)
         if not np.isfinite(ends).all():  # unbounded intervals: use the range of the data
             ends = np.where(np.isfinite(ends), ends, np.nan_to_num(summary.extent))
-        set_fitted_attributes(self, table, {"kernel_": kernel, "middle_": ends.sum(axis=0) / 2})
+        # the value whose image is the middle of the images of both ends
+        middle = kernel.scale.from_units(kernel.scale.to_units(ends, "clip").mean(axis=0)[None])[0]
+        set_fitted_attributes(self, table, {"kernel_": kernel, "middle_": middle})
         tasks.end()
         return self
 

@@ -23,6 +23,7 @@ SCALES: dict[str | None, Callable[[ColumnSummary], Scale]] = {
     None: no_scale,
 }
 
+
 __all__ = [
     "BEYOND",
     "MAX_INTERVALS",

@@ -80,6 +80,17 @@ class Scale:
         """Return a scale with one interval per column and no periods; all arrays are (d,)."""
         return cls(low[:, None], high[:, None], shift[:, None], unit[:, None], np.zeros(len(unit)))
 
+    def to_one_interval(self) -> Scale:
+        """Return the scale with the kept range of each column as one interval.
+
+        Shift and unit are those of the interval with the smallest unit, which contains the bulk of
+        a column with a tail.
+        """
+        finest = np.where(np.isnan(self.low), np.inf, self.unit).argmin(axis=1)
+        low, high = self.bounds
+        one = Scale.of_intervals(low, high, self.at(self.shift, finest), self.at(self.unit, finest))
+        return replace(one, period=self.period, left_out=self.left_out)
+
     @property
     def n_columns(self) -> int:
         return len(self.unit)

@@ -239,12 +239,13 @@ void SparseRows::add_phase_changes(size_t j, size_t label, const Zeros& zeros, W
   for (size_t i = 0; i < count; ++i) {
     const size_t l = workspace.columns[i], to = label * d + l;
     const double t = phase(map, workspace.values[i], l, map.beyond == Beyond::clip);
-    const int64_t change = phase_to_turns(t) - zeros.turns[l];
+    const int128 change = int128(phase_to_turns(t)) - int128(zeros.turns[l]);
     // 2^31 of them fit into 64 bits
-    const bool small = has_unit_weights && change == int32_t(change);
+    const bool small =
+        has_unit_weights && change >= int128(INT32_MIN) && change <= int128(INT32_MAX);
     if (!small && totals.large.empty()) totals.large.resize(totals.sums.size(), 0);
-    if (small) totals.sums[to] += change;
-    else totals.large[to] += int128(change) * w;
+    if (small) totals.sums[to] += int64_t(change);
+    else totals.large[to] += change * w;
     if (std::isnan(t) != std::isnan(zeros.phase[l])) totals.counts[to] += std::isnan(t) ? -w : w;
   }
 }
