@@ -124,7 +124,9 @@ def test_rows_without_a_value_are_left_out_and_counted(name, tmp_path):
     assert_array_equal(table.has_value, has_value)
     assert [[*table.classes, None][c] for c in table.y] == ["x", "x", None, "y"]
     place = "row 1 (counting from 0)" if "parquet" in name else "line 5"
-    expected = f"skipped 4 of 8 rows without values (first: {place}); these rows have no label"
+    expected = (
+        f"skipped 4 of 8 rows without values (first: {place}); the skipped rows have no label"
+    )
     assert table.notes == [expected]
 
 

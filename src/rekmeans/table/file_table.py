@@ -224,8 +224,8 @@ def read_table(
     Parameters
     ----------
     path : str or path
-        A csv, tsv, parquet, feather, npy, npz or libsvm file, or a folder or pattern of parquet
-        files.
+        A csv, tsv, parquet, feather, npy, npz or libsvm file, a folder of parquet files, or a glob
+        pattern that matches parquet files.
     label : str or None, default=None
         The column of known classes, which is not a feature. In npz and libsvm files: "y".
     drop : sequence of str, default=()
@@ -556,7 +556,7 @@ def without_empty_rows(name: str, table: FileTable) -> FileTable:
 def _empty_rows_note(n_empty: int, n: int | None, first: str) -> str:
     of_all = "" if n is None else f" of {n:,}"
     what = "row without values" if n_empty == 1 and n is None else "rows without values"
-    return f"skipped {n_empty:,}{of_all} {what} (first: {first}); these rows have no label"
+    return f"skipped {n_empty:,}{of_all} {what} (first: {first}); the skipped rows have no label"
 
 
 def _no_value_error(name: str, names: Sequence[str]) -> UnreadableFileError:

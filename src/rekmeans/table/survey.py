@@ -74,7 +74,7 @@ def survey_raw_block(
 def survey_block(block: MemoryTable, names: Sequence[ColumnName], first: int = 0) -> Survey:
     """Return the survey of a block that starts at row `first`; raise an error for invalid rows."""
     validation.reject_bad_rows(block.X, names, first)
-    # not `extent`: the thread that holds its lock may wait for this block
+    # do not use `extent`: the thread that holds its lock may wait for this block
     find_extent = block.column_summary().find_extent
     w = block.weights
     n = block.n_rows
