@@ -103,7 +103,7 @@ def test_bad_models_are_refused(fitted, tmp_path, rekmeans):
 @pytest.mark.parametrize(
     ("model", "word"),
     [
-        (FuzzyCMeans(3, random_state=0), "only hard clusters; got FuzzyCMeans"),
+        (FuzzyCMeans(3, random_state=0), "only hard clustering, got FuzzyCMeans"),
         (KernelKMeans(3, kernel="rbf", random_state=0), "only the Euler kernel"),
     ],
 )
