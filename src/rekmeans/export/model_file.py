@@ -157,8 +157,8 @@ def _warn_of_rows(path: str | os.PathLike[str], size: int, arrays: Mapping[str, 
         n_bytes = sum(one.nbytes for key, one in arrays.items() if key.startswith(prefixes))
         if n_bytes > size / 2:
             warnings.warn(
-                f"{os.fspath(path)} takes {size_text(size)}, of which {size_text(n_bytes)} "
-                f"are {what}. {fix}",
+                f"{os.fspath(path)} takes {size_text(size)}, including "
+                f"{size_text(n_bytes)} for {what}. {fix}",
                 stacklevel=caller_stacklevel(),
             )
 
