@@ -100,7 +100,9 @@ def choose_start(X, k, random_state):
 )
 def test_what_a_file_cannot_hold_is_named_and_replaced_by_the_default(name, value, tmp_path):
     model = RectifiedEulerKMeans(3, **{name: value}).fit(WINE)
-    with pytest.warns(UserWarning, match=f"numbers and text. Stored {name}=") as caught:
+    with pytest.warns(
+        UserWarning, match=f"numbers and text. Stored the default instead: {name}="
+    ) as caught:
         save(model, tmp_path / "one")
     assert caught[0].filename == __file__
     same = load(tmp_path / "one")
