@@ -113,8 +113,14 @@ def entries(**changes):
 
 LAYOUTS = {
     "no table": ([], "not a JSON object"),
-    "metadata of numbers": ({"__metadata__": {"a": 1}}, "metadata is not an object of strings"),
-    "metadata in a list": ({"__metadata__": [1]}, "metadata is not an object of strings"),
+    "metadata of numbers": (
+        {"__metadata__": {"a": 1}},
+        "metadata is not a JSON object with string values",
+    ),
+    "metadata in a list": (
+        {"__metadata__": [1]},
+        "metadata is not a JSON object with string values",
+    ),
     "an entry in a list": ({"one": [1]}, "no type, shape or position"),
     "an entry too many": (entries(run="me"), "no type, shape or position"),
     "an unknown type": (entries(dtype="F8"), "unknown type 'F8'"),

@@ -21,7 +21,7 @@ def mean(kernel: Kernel, sums: Sums, C: Centroids) -> Centroids:
 
 
 def rectified(kernel: Kernel, sums: Sums, C: Centroids) -> Centroids:
-    """Return the next centroids on the mapped data, which have pre-images.
+    """Return the next centroids that are images of points and so have pre-images.
 
     If the means of a kernel are points, they are these centroids.
     """

@@ -221,7 +221,7 @@ def _parse_header(text: str) -> dict[str, Any]:
     if not isinstance(identity, dict) or not all(
         isinstance(value, str) for value in identity.values()
     ):
-        raise ValueError("its identity is not an object of strings")
+        raise ValueError("its identity is not a JSON object with string values")
     if not isinstance(header["entropy"], list):
         raise ValueError("its entropy is not a list")
     return header

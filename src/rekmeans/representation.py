@@ -36,10 +36,10 @@ def representation_score(model: Any, X: Any, sample_weight: ArrayLike | None = N
     The score is 2 - J_rect/J_mean for the labels that the model predicts for X. It needs no true
     labels, and higher is better. J_mean is the sum of squared distances of the rows to the means of
     their clusters in the mapped space, the smallest possible value. J_rect is the same sum for the
-    best points on the mapped data. These points are searched for again and do not depend on the
+    images of the best points. These points are searched for again and do not depend on the
     centroids of the model.
 
-    - 1: the means lie on the mapped data. A point in the space of the table represents the rows as
+    - 1: the means are images of points. A point in the space of the table represents the rows as
       well as their mean.
     - 0: the best points are no better than random rows. For a row drawn from a cluster of n_c rows,
       the expected sum of squared distances to the cluster is `sum_j sum_q |phi_j - phi_q|^2/n_c`,

@@ -189,7 +189,7 @@ def _parse_header(data: bytes) -> tuple[dict[str, str], list[Entry]]:
     if not isinstance(metadata, dict) or not all(
         isinstance(value, str) for value in metadata.values()
     ):
-        raise DamagedFileError("its metadata is not an object of strings")
+        raise DamagedFileError("its metadata is not a JSON object with string values")
     entries = [_parse_entry(name, entry) for name, entry in header.items()]
     return metadata, sorted(entries, key=lambda entry: (entry.start, entry.stop))
 

@@ -60,7 +60,7 @@ def test_bad_tables_are_refused_and_earlier_outputs_stay(name, tmp_path, rekmean
         "starts": (["fit", "wine.csv", "-k", "2", "--starts", "0"], "n_init"),
         "label": (["fit", "wine.csv", "-k", "2", "--label", "colour"], "no column colour"),
         "absent": (["fit", "none.csv", "-k", "2"], "none.csv does not exist"),
-        "a folder": (["fit", ".", "-k", "2"], "folder or pattern"),
+        "a folder": (["fit", ".", "-k", "2"], "folder of parquet"),
         "out in a file": (["fit", "wine.csv", "-k", "2", "--out", "wine.csv/out"], "wine.csv is a "
                                                                                    "file"),
         "out is a file": (["fit", "wine.csv", "-k", "2", "--out", "wine.csv"], "wine.csv is a "
@@ -103,7 +103,7 @@ def test_bad_models_are_refused(fitted, tmp_path, rekmeans):
 @pytest.mark.parametrize(
     ("model", "word"),
     [
-        (FuzzyCMeans(3, random_state=0), "only hard clusters; got FuzzyCMeans"),
+        (FuzzyCMeans(3, random_state=0), "only hard clustering, got FuzzyCMeans"),
         (KernelKMeans(3, kernel="rbf", random_state=0), "only the Euler kernel"),
     ],
 )

@@ -267,7 +267,7 @@ def test_displays_raise_for_models_that_they_do_not_support(wine):
                 match=r"support only the Euler kernel; got a fitted .* with another kernel",
             ):
                 getattr(display, "from_estimator", display)(fitted, X)
-    with pytest.raises(TypeError, match=r"^a report supports only hard clusters; got FuzzyCMeans"):
+    with pytest.raises(TypeError, match=r"^reports support only hard clustering, got FuzzyCMeans"):
         summary(FuzzyCMeans(3, random_state=0).fit(X), X)
 
 

@@ -382,7 +382,7 @@ def test_a_table_without_a_value_in_range_raises_an_error(engine):
 
 
 def place_rows_beyond(model):
-    """Return rows that are all outside the scale of a fitted model."""
+    """Return rows that are all outside the kept intervals of a fitted model."""
     from rekmeans.estimators.placement import place_fitted
 
     return place_fitted(model, lambda: iter([np.full((300, 3), 1e9)] * 2)).rows

@@ -66,7 +66,8 @@ def test_a_new_scale_keeps_the_centers(make):
     before = model.cluster_centers_
     X = block_at(20, random, 200)
     with pytest.warns(
-        UserWarning, match="% of the values of the last 200 rows are outside the scale"
+        UserWarning,
+        match="% of the values in the last 200 rows are outside the range kept by the scale",
     ):
         stream, kernel, C = model._renew_scale(
             model._read_table(X, fitting=False), _with_rows(model, X)
@@ -85,7 +86,7 @@ def _with_rows(model, X):
 
 @pytest.mark.parametrize("size", [1, 10, 300])
 def test_a_stationary_stream_keeps_its_scale(size):
-    """Blocks of single rows are included; some of these rows lie outside the scale."""
+    """Blocks of single rows are included; some of these rows lie outside the kept intervals."""
     random = np.random.default_rng(0)
     model = RectifiedEulerKMeans(3, random_state=0).partial_fit(block_at(0, random, 2000))
     first = model.scale_
@@ -101,7 +102,7 @@ def test_drift_of_one_column_updates_the_scale():
     X = random.normal(size=(400, 40))
     model = RectifiedEulerKMeans(2, random_state=0).partial_fit(X)
     X[:, 7] += 30
-    with pytest.warns(UserWarning, match="are outside the scale"):
+    with pytest.warns(UserWarning, match="are outside the range kept by the scale"):
         model.partial_fit(X)
     assert model.scale_.inside(X)[:, 7].mean() > 0.9
 
@@ -137,8 +138,8 @@ def test_soak():
 
     The drift depends on the wall clock, so a pause of the machine is a jump. Therefore centroids
     are compared with the mean of the shifts so far, with weights that fade like those of the rows.
-    Until 5 % of the cells are outside the scale, these are ignored: at most 0.45 of a group in one
-    of 3 columns. The mean of such a group lags by 0.72 sigma.
+    Until 5 % of the cells are outside the kept intervals, these are ignored: at most 0.45 of a
+    group in one of 3 columns. The mean of such a group lags by 0.72 sigma.
     """
     n, half_life = 1000, 3000
     random = np.random.default_rng(0)

@@ -247,7 +247,7 @@ def test_a_file_that_consists_of_rows_reports_its_size(tmp_path, monkeypatch):
     monkeypatch.setattr(model_file, "LARGE_FILE", 5000)
     many = np.tile(X, (3, 1))
     mean = KernelKMeans(3, kernel="rbf", centroids="mean", random_state=0).fit(many)
-    with pytest.warns(UserWarning, match="rows of the fit.*kB of it.*centroids='rect") as caught:
+    with pytest.warns(UserWarning, match="kB for the rows of the fit.*centroids='rect") as caught:
         save(mean, tmp_path / "model")
     size = (tmp_path / "model").stat().st_size
     assert f"takes {size / 1000:.3g} kB" in str(caught[0].message)

@@ -100,7 +100,9 @@ def choose_start(X, k, random_state):
 )
 def test_what_a_file_cannot_hold_is_named_and_replaced_by_the_default(name, value, tmp_path):
     model = RectifiedEulerKMeans(3, **{name: value}).fit(WINE)
-    with pytest.warns(UserWarning, match=f"numbers and text. Stored {name}=") as caught:
+    with pytest.warns(
+        UserWarning, match=f"numbers and text. Stored the default instead: {name}="
+    ) as caught:
         save(model, tmp_path / "one")
     assert caught[0].filename == __file__
     same = load(tmp_path / "one")
@@ -233,7 +235,7 @@ def without_entry(header, name):
 EARLIER_DAMAGE = {
     "an extra entry": (
         lambda h, a: (h | {"run": "me"}, a),
-        "run is missing from the header or unknown",
+        "run is missing from the header or not a field",
     ),
     "a missing entry": (
         lambda h, a: (without_entry(h, "beyond"), a),

@@ -262,7 +262,7 @@ ARRAYS = {
     "an infinite shift": (scale_value("shift", np.inf, (2, 0)), "a scale must be finite"),
     "a column without interval": (
         scale_value("low", np.nan, (2, 0)),
-        "an interval in every column",
+        "an interval for every column",
     ),
     "a negative period": (scale_value("period", -1.0, 2), "a period must be"),
     "a unit of zero": (scale_value("unit", 0.0, 2), "positive units"),

@@ -255,7 +255,7 @@ def test_a_kernel_without_missing_values_does_not_ignore_values(cosine):
     table = np.concatenate([X, [[1e4, 1.0]]])
     message = (
         r"the kernel 'cosine' does not support missing values, and beyond='ignore' makes a value "
-        r"outside the scale missing \(10000 in column 0 of X\)\. Use beyond='clip'"
+        r"outside the kept intervals missing \(10000 in column 0 of X\)\. Use beyond='clip'"
     )
     model = KernelKMeans(K, kernel="cosine", random_state=0)
     with pytest.raises(ValueError, match=message):

@@ -24,7 +24,7 @@ from ..table.empty_rows import NO_LABEL, count_labels
 from ..table.validation import reject_table_on_device
 from ..threads import count_threads
 
-BLOCK_CELLS = 1 << 19  # cells of a block: small, because each thread makes a few copies
+BLOCK_CELLS = 1 << 19  # cells per block; kept small, because each thread makes a few copies
 MAX_THREADS = 8  # blocks at a time; more blocks only use more memory
 MAX_ROWS_DRAWN = 1200  # rows drawn in a figure; more rows only make it darker
 QUANTILES = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}

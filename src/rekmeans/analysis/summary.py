@@ -35,7 +35,8 @@ from .fit_analysis import (
 MAX_CIRCLES = 6  # columns that are drawn on a circle
 MAX_VALUES = 5  # values listed for a notable row
 LIST_LENGTH = 8  # rows in each list
-MAX_TYPICAL_CLUSTERS = 26  # the largest clusters, for which typical rows are listed
+# number of clusters (the largest ones) for which typical rows are listed
+MAX_TYPICAL_CLUSTERS = 26
 MAX_PASSES = 1000  # passes listed in a history
 
 METHOD_NAMES = {"rectified": "Rectified Euler k-means", "mean": "Euler k-means"}
@@ -126,7 +127,8 @@ def check_has_report(model: Any) -> None:
     check_euler_model(model)
     if not has_hard_labels(model):
         raise TypeError(
-            f"a report supports only hard clusters; got {type(model).__name__}: use its displays."
+            f"reports support only hard clustering, got {type(model).__name__}. Use the displays "
+            f"of this estimator instead."
         )
 
 

@@ -31,7 +31,7 @@ def status(arguments: Sequence[str]) -> int:
     try:
         if absent := [name for name in ("typer", "rich") if find_spec(name) is None]:
             raise ImportError(
-                f"the command line requires {' and '.join(absent)}. "
+                f"the command-line interface requires {' and '.join(absent)}. "
                 f"Install with: pip install 'rekmeans[cli]'."
             )
         check_address_space()

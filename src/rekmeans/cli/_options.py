@@ -20,8 +20,8 @@ TablePath = Annotated[
     Path,
     typer.Argument(
         metavar="TABLE",
-        help="A csv, tsv, parquet, feather, npy, npz or libsvm file, or a folder or pattern of "
-        "parquet files.",
+        help="A csv, tsv, parquet, feather, npy, npz or libsvm file, a folder of parquet "
+        "files, or a glob pattern that matches parquet files.",
     ),
 ]
 ModelPath = Annotated[
@@ -92,6 +92,9 @@ Quiet = Annotated[
 Debug = Annotated[
     bool,
     typer.Option(
-        "--debug", metavar=FLAG, rich_help_panel=RUN, help="Show the traceback of errors."
+        "--debug",
+        metavar=FLAG,
+        rich_help_panel=RUN,
+        help="Show the full traceback if an error occurs.",
     ),
 ]

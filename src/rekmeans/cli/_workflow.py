@@ -89,7 +89,7 @@ def read_table(
 
 
 def _with_width_of_model(table: FileTable, path: Path, model: Any) -> FileTable:
-    """Return the table. Raise an error if its number of columns differs from the model."""
+    """Return the table. Raise an error if its number of columns differs from that of the model."""
     n = len(table.names)
     # libsvm files do not store trailing empty columns
     if sparse.issparse(table.cells) and n < model.n_features_in_:

@@ -96,9 +96,9 @@ def rekmeans(
     [bold]rekmeans inspect wine.csv[/]                 show how each column is read
     [bold]rekmeans predict wine-rekmeans/model.safetensors new.csv[/]
 
-    A fit writes its outputs to the folder NAME-rekmeans next to the table. Open
-    report.html there first. Columns that are not numeric are skipped with a note.
-    The table may contain missing values and gross errors.
+    A fit writes its outputs to the folder NAME-rekmeans next to the table. Start
+    with report.html in that folder. Columns that are not numeric are skipped with
+    a note. The table may contain missing values and gross errors.
     """
 
 

@@ -33,8 +33,8 @@ def fit(
         Path | None,
         typer.Argument(
             metavar="TABLE",
-            help="A csv, tsv, parquet, feather, npy, npz or libsvm file, or a folder or pattern of "
-            "parquet files.",
+            help="A csv, tsv, parquet, feather, npy, npz or libsvm file, a folder of parquet "
+            "files, or a glob pattern that matches parquet files.",
         ),
     ] = None,
     clusters: Annotated[

@@ -30,7 +30,7 @@ from ._style import (
 FIRST_LANE = 1.07  # inner radius of the first lane; the circle has radius 1
 LANE = 0.08  # width of a lane
 LONGEST = 0.45  # length of the longest bar
-N_STYLES = len(COLOURS) * len(MARKERS)  # number of different styles of clusters
+N_STYLES = len(COLOURS) * len(MARKERS)  # number of distinct cluster styles
 STROKE = {"lw": 0.9, "alpha": 0.7}
 BAR = {"lw": 4.5, "color": SOFT, "alpha": 0.6}
 BINS = 48  # bars of row counts around the circle, if there are too many clusters for lanes

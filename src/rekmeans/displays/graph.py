@@ -22,9 +22,10 @@ WIDEST = 4.0  # width of the line with the most rows, in points
 
 
 class GraphDisplay:
-    """Prototypes over two columns, joined by a line if they are the two nearest to some row.
+    """Prototypes in the plane of two columns.
 
-    The width of a line increases with the number of these rows.
+    Two prototypes are joined by a line if they are the two nearest to some row. The width of a
+    line increases with the number of these rows.
 
     Parameters
     ----------

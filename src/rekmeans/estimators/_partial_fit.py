@@ -62,7 +62,7 @@ class CellCounts:
         return CellCounts(self.n_rows + table.n_rows, observed, outside)
 
     def share_outside(self, scale: Scale) -> float:
-        """Return the share of cells outside the scale, or 0 if they are few."""
+        """Return the share of cells outside the kept intervals, or 0 if they are few."""
         left_out = np.zeros(scale.n_columns) if scale.left_out is None else scale.left_out
         expected = left_out * self.observed
         too_many = np.sum(self.outside - expected) > OUTSIDE_SHARE * np.sum(self.observed)
@@ -124,7 +124,9 @@ def _check_cells(cells: CellCounts, d: int) -> None:
     if not observed.shape == outside.shape in ((), (d,)):
         raise ValueError(f"cell counts must have {d} columns")
     if (outside < 0).any() or (outside > observed).any() or (observed > MAX_CELLS).any():
-        raise ValueError("the number of cells outside the scale exceeds the number observed")
+        raise ValueError(
+            "the number of cells outside the kept intervals exceeds the number observed"
+        )
 
 
 def _check_recent_rows(recent: RecentRows, d: int) -> None:
@@ -182,9 +184,9 @@ class PartialFitMixin(Clusterer):
         fit, but its rows have no weight. A model that was saved after `partial_fit` continues with
         the same bits.
 
-        If more than 5 % of the values of a block (of at least 100 rows) are outside the scale, the
-        scale is computed again from a sample of the stream, in which older rows fade as well. The
-        centroids keep their pre-images, and a warning is given. User-defined scales
+        If more than 5 % of the values of a block (of at least 100 rows) are outside the range kept
+        by the scale, the scale is recomputed from a sample of the stream, in which older rows fade
+        as well. The centroids keep their pre-images, and a warning is issued. User-defined scales
         (`SCALES["mine"] = lambda summary: scale`) are not updated.
 
         Parameters
@@ -256,7 +258,7 @@ class PartialFitMixin(Clusterer):
     def _renew_scale(self, table: MemoryTable, stream: Stream) -> tuple[Stream, Any, Any]:
         """Return the stream, kernel and centroids for a block.
 
-        They have a new scale if too many cells are outside the old one.
+        The kernel gets a new scale if too many cells are outside the kept intervals of the old one.
         """
         kernel = self.kernel_
         C = fitted_centroids(self)
@@ -275,8 +277,8 @@ class PartialFitMixin(Clusterer):
         if _is_same_scale(scale, kernel.scale):  # the scale does not depend on the rows
             return stream, kernel, C
         warnings.warn(
-            f"{share:.0%} of the values of the last {cells.n_rows} rows are outside the scale. It "
-            f"was computed again from recent rows.",
+            f"{share:.0%} of the values in the last {cells.n_rows} rows are outside the range kept "
+            f"by the scale. The scale was recomputed from recent rows.",
             stacklevel=caller_stacklevel(),
         )
         kernel = replace(kernel, scale=scale)
@@ -291,7 +293,7 @@ class PartialFitMixin(Clusterer):
     ) -> dict[str, Any]:
         """Return the fitted attributes after a block.
 
-        The rows are assigned to C, and then to the centroids that follow from the total.
+        The rows are assigned to C, and then to the centroids computed from the updated sums.
         """
         model = placed.model
         table = placed.table

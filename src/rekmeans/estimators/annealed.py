@@ -26,7 +26,7 @@ class Annealed(KernelClusterer):
     stages: int
 
     def _reaches(self) -> Array:
-        """Return the reach of each stage; it decreases by equal factors."""
+        """Return the reach of each stage, which decreases geometrically."""
         if self.stages == 1:
             return np.array([float(self.reach)])
         first = self._start_reach() if self.start_reach is None else float(self.start_reach)

@@ -117,9 +117,9 @@ class EulerKMeans(_EulerClusterer):
         Hard Euler clustering gives bit-identical results on all engines. Other methods agree up to
         rounding, and only hard clustering runs on "dask" and "torch".
     n_threads : int or None, default=None
-        Number of CPU threads. None: all that the CPU affinity and the container quota of the
-        process and OMP_NUM_THREADS (set by joblib and Dask in their workers) allow. Results do not
-        depend on it, except for rounding in kernel means, kernel weights and covariances.
+        Number of CPU threads. None: the largest number that the CPU affinity, the container quota
+        and OMP_NUM_THREADS allow. (joblib and Dask set OMP_NUM_THREADS in their workers.) Results
+        do not depend on it, except for rounding in kernel means, kernel weights and covariances.
     memory_limit : int, str or None, default=None
         Memory for the mapped rows (Euler kernel, native and torch engines) or for the kernel values
         between rows, in bytes or as text such as "2GB". If they do not fit, they are recomputed in
@@ -142,8 +142,8 @@ class EulerKMeans(_EulerClusterer):
     centroids_ : complex ndarray of shape (n_clusters, n_features)
         Centroids in the mapped space, one complex number per feature.
     deviation_ : ndarray of shape (n_clusters,)
-        Deviation of each centroid m from the mapped data, `1 - |m|/|phi|`, where `|phi|` is the
-        length of a mapped row. It is 0 for rectified centroids.
+        Distance of each centroid m from the set of possible mapped rows, `1 - |m|/|phi|`, where
+        `|phi|` is the length of a mapped row. It is 0 for rectified centroids.
     inertia_ : float
         Objective of the best start.
     n_iter_ : int
@@ -185,8 +185,8 @@ class RectifiedEulerKMeans(_EulerClusterer):
 
     Minimizes `sum_j sum_l (1 - cos(alpha pi (x_jl - u_cl)))`, where u_c is the centroid of the
     cluster of row j. The loss is bounded, so distant values have little influence. Unlike those of
-    Euler k-means, the centroids lie on the mapped data. The methods REK1 and REK2 of the paper
-    solve the same problem; both names refer to this class.
+    Euler k-means, the centroids lie on the circles, like the mapped rows. The methods REK1 and REK2
+    of the paper solve the same problem; both names refer to this class.
 
     Parameters
     ----------
@@ -246,9 +246,9 @@ class RectifiedEulerKMeans(_EulerClusterer):
         Hard Euler clustering gives bit-identical results on all engines. Other methods agree up to
         rounding, and only hard clustering runs on "dask" and "torch".
     n_threads : int or None, default=None
-        Number of CPU threads. None: all that the CPU affinity and the container quota of the
-        process and OMP_NUM_THREADS (set by joblib and Dask in their workers) allow. Results do not
-        depend on it, except for rounding in kernel means, kernel weights and covariances.
+        Number of CPU threads. None: the largest number that the CPU affinity, the container quota
+        and OMP_NUM_THREADS allow. (joblib and Dask set OMP_NUM_THREADS in their workers.) Results
+        do not depend on it, except for rounding in kernel means, kernel weights and covariances.
     memory_limit : int, str or None, default=None
         Memory for the mapped rows (Euler kernel, native and torch engines) or for the kernel values
         between rows, in bytes or as text such as "2GB". If they do not fit, they are recomputed in
@@ -271,8 +271,8 @@ class RectifiedEulerKMeans(_EulerClusterer):
     centroids_ : complex ndarray of shape (n_clusters, n_features)
         Centroids in the mapped space, one complex number per feature.
     deviation_ : ndarray of shape (n_clusters,)
-        Deviation of each centroid m from the mapped data, `1 - |m|/|phi|`, where `|phi|` is the
-        length of a mapped row. It is 0 for rectified centroids.
+        Distance of each centroid m from the set of possible mapped rows, `1 - |m|/|phi|`, where
+        `|phi|` is the length of a mapped row. It is 0 for rectified centroids.
     inertia_ : float
         Objective of the best start.
     n_iter_ : int

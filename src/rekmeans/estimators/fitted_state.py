@@ -196,7 +196,8 @@ def _plain_parameters(model: Any) -> dict[str, Any]:
     if lost:
         kept = ", ".join(f"{name}={defaults[name]!r}" for name in lost)
         warnings.warn(
-            f"A file can only store numbers and text. Stored {kept} instead of the parameters.",
+            f"A model file can only store numbers and text. Stored the "
+            f"{'default' if len(lost) == 1 else 'defaults'} instead: {kept}.",
             stacklevel=caller_stacklevel(),
         )
     return {
@@ -388,7 +389,7 @@ def _check_graph(graph: Any, fitted: FittedModel) -> None:
 
 def _check_stream(stream: Any, fitted: FittedModel) -> None:
     if not isinstance(stream, Stream):
-        raise ValueError(f"stream_ must be a stream, got a {type(stream).__name__}")
+        raise ValueError(f"stream_ must be a Stream, got a {type(stream).__name__}")
     check_stream(stream, fitted.estimator._make_stages(fitted.kernel)[-1], fitted.centroids)
 
 

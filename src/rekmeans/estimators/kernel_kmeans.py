@@ -79,9 +79,9 @@ class KernelKMeans(PartialFitMixin, KernelClusterer):
 
         - "rectified": each centroid is the image of a point, so it has coordinates in the units of
           X.
-        - "mean": means in the mapped space, which do not lie on the mapped data. For the RBF and
-          Laplace kernels they require the kernel values between all rows, so the cost grows with
-          the square of n_samples.
+        - "mean": means in the mapped space, which generally are not images of points. For the RBF
+          and Laplace kernels they require the kernel values between all rows, so the cost grows
+          with the square of n_samples.
     gamma : float or "auto", default="auto"
         Width parameter of the RBF and Laplace kernels, in units of the scaled features. "auto":
         half the inverse of the median distance (squared for RBF) from a row to the nearest of
@@ -140,9 +140,9 @@ class KernelKMeans(PartialFitMixin, KernelClusterer):
         Hard Euler clustering gives bit-identical results on all engines. Other methods agree up to
         rounding, and only hard clustering runs on "dask" and "torch".
     n_threads : int or None, default=None
-        Number of CPU threads. None: all that the CPU affinity and the container quota of the
-        process and OMP_NUM_THREADS (set by joblib and Dask in their workers) allow. Results do not
-        depend on it, except for rounding in kernel means, kernel weights and covariances.
+        Number of CPU threads. None: the largest number that the CPU affinity, the container quota
+        and OMP_NUM_THREADS allow. (joblib and Dask set OMP_NUM_THREADS in their workers.) Results
+        do not depend on it, except for rounding in kernel means, kernel weights and covariances.
     memory_limit : int, str or None, default=None
         Memory for the mapped rows (Euler kernel, native and torch engines) or for the kernel values
         between rows, in bytes or as text such as "2GB". If they do not fit, they are recomputed in
@@ -167,8 +167,8 @@ class KernelKMeans(PartialFitMixin, KernelClusterer):
         for other kernels. For means of the RBF and Laplace kernels, the weights of the fitted rows,
         of shape (n_clusters, n_samples).
     deviation_ : ndarray of shape (n_clusters,)
-        Deviation of each centroid m from the mapped data, `1 - |m|/|phi|`, where `|phi|` is the
-        length of a mapped row. It is 0 for rectified centroids.
+        Distance of each centroid m from the set of possible mapped rows, `1 - |m|/|phi|`, where
+        `|phi|` is the length of a mapped row. It is 0 for rectified centroids.
     inertia_ : float
         Objective of the best start.
     n_iter_ : int

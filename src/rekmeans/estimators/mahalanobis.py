@@ -91,9 +91,9 @@ class MahalanobisFuzzyCMeans(FuzzyCMeans):
         Hard Euler clustering gives bit-identical results on all engines. Other methods agree up to
         rounding, and only hard clustering runs on "dask" and "torch".
     n_threads : int or None, default=None
-        Number of CPU threads. None: all that the CPU affinity and the container quota of the
-        process and OMP_NUM_THREADS (set by joblib and Dask in their workers) allow. Results do not
-        depend on it, except for rounding in kernel means, kernel weights and covariances.
+        Number of CPU threads. None: the largest number that the CPU affinity, the container quota
+        and OMP_NUM_THREADS allow. (joblib and Dask set OMP_NUM_THREADS in their workers.) Results
+        do not depend on it, except for rounding in kernel means, kernel weights and covariances.
     memory_limit : int, str or None, default=None
         Memory for the mapped rows (Euler kernel, native and torch engines) or for the kernel values
         between rows, in bytes or as text such as "2GB". If they do not fit, they are recomputed in
@@ -123,8 +123,8 @@ class MahalanobisFuzzyCMeans(FuzzyCMeans):
         Centroids in the mapped space: complex numbers for the Euler kernel, points in scaled units
         for the linear kernel.
     deviation_ : ndarray of shape (n_clusters,)
-        Deviation of each centroid m from the mapped data, `1 - |m|/|phi|`, where `|phi|` is the
-        length of a mapped row. It is 0 for rectified centroids.
+        Distance of each centroid m from the set of possible mapped rows, `1 - |m|/|phi|`, where
+        `|phi|` is the length of a mapped row. It is 0 for rectified centroids.
     inertia_ : float
         Objective of the best start.
     n_iter_ : int

@@ -175,7 +175,7 @@ def place_fitted_table(estimator: Any, kernel: Any, table: Table, engine_name: s
 
 
 def _reject_missing_values(estimator: Any, kernel: Any, table: Table) -> None:
-    """Raise an error that names the kernel between points if the table has missing values."""
+    """Raise an error that names the point kernel if the table has missing values."""
     point_kernel = kernel.point_kernel
     name = "" if point_kernel is None else point_kernel.name
     reject_missing_values(table, type(estimator).__name__, name)

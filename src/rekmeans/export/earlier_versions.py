@@ -45,7 +45,9 @@ def upgrade(
     known = {*SHARED, *(() if is_map else OF_CLUSTERERS)}
     if header.keys() != known:
         other = sorted(header.keys() ^ known)[0]
-        raise ValueError(f"{other:.40} is missing from the header or unknown in its version")
+        raise ValueError(
+            f"{other:.40} is missing from the header or not a field of its format version"
+        )
     if not isinstance(header["parameters"], dict):
         raise ValueError("parameters must be a JSON object")
 

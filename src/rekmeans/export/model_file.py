@@ -38,7 +38,7 @@ from .earlier_versions import EARLIER_VERSIONS, upgrade
 
 FORMAT = "rekmeans"
 VERSION = 3
-# maximum characters of a path and of a reason in an error message
+# maximum number of characters of a path or a reason in an error message
 LONGEST_PLACE = 80
 LONGEST_FAULT = 150
 MAX_VERSIONS = 10**6  # a larger answer version means a corrupt file
@@ -54,13 +54,13 @@ HEADER = {
     "centroids",
     "attributes",
 }
-OPTIONAL = {"schema"}  # only for models that were fitted to a table with a schema
+OPTIONAL = {"schema"}  # only for models that were fitted on a table with a schema
 # arrays with one entry per row of the fit or the stream: array name to (name prefixes,
 # description, how to make the file smaller)
 ROW_ARRAYS = {
     "kernel.fitted": (
         ("kernel.fitted", "kernel.counting", "centroids."),
-        "the rows of the fit, which the means of this kernel require,",
+        "the rows of the fit, which the means of this kernel require",
         "Use centroids='rectified' for a small file.",
     ),
     "kernel.fitted_lengths": (
@@ -157,8 +157,8 @@ def _warn_of_rows(path: str | os.PathLike[str], size: int, arrays: Mapping[str, 
         n_bytes = sum(one.nbytes for key, one in arrays.items() if key.startswith(prefixes))
         if n_bytes > size / 2:
             warnings.warn(
-                f"{os.fspath(path)} takes {size_text(size)}: {what} take {size_text(n_bytes)} "
-                f"of it. {fix}",
+                f"{os.fspath(path)} takes {size_text(size)}, including "
+                f"{size_text(n_bytes)} for {what}. {fix}",
                 stacklevel=caller_stacklevel(),
             )
 
@@ -168,11 +168,11 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Predictions, transformed rows and scores of the loaded model are bitwise identical, and it can
     continue a stream of `partial_fit`. Nothing in the file is executed. A corrupt file, a
-    file from another program and a file in a newer format raise a ValueError. A missing file raises
-    a FileNotFoundError, a folder an IsADirectoryError, and any other path that is not a regular
-    file a ValueError. The engine of the model does not need to be installed. A model with another
-    answer version is loaded with a warning that a new fit may give different results. It keeps its
-    `answer_version_`.
+    file from another program and a file in a newer format raise a ValueError. So does a path that
+    is neither a regular file nor a folder. A missing file raises a FileNotFoundError. A folder
+    raises an IsADirectoryError. The engine of the model does not need to be
+    installed. A model with another answer version is loaded with a warning that a new fit may give
+    different results. It keeps its `answer_version_`.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ from ..displays._style import (
 from .svg import render_svg
 
 MAX_HEIGHT = 9.0  # inches: taller figures are split, so that each part fits on a printed page
-MAX_CLUSTERS_SHOWN = 40  # the largest clusters, which are shown in figures
+MAX_CLUSTERS_SHOWN = 40  # number of clusters (the largest ones) shown in figures
 MAX_BARS = 12  # columns in the figure of separations
 MAX_PROFILES = 24  # columns in the profile
 
@@ -44,7 +44,7 @@ def all_figures(summary: dict[str, Any]) -> dict[str, Any]:
 
 
 def sizes_figure(summary: dict[str, Any]) -> str:
-    """Return a bar chart of the sizes of at most 40 clusters, the largest ones."""
+    """Return a bar chart of the sizes of the (at most 40) largest clusters."""
     counts = np.array(summary["sizes"])
     clusters = largest_clusters(summary)
     share = counts / max(counts.sum(), 1)
@@ -130,10 +130,12 @@ def separation_figure(summary: dict[str, Any]) -> str:
             _write_beside(ax, share, at, f"{share:.0%}")
         _label_bars(ax, [shorten_name(f["name"], 20) for f in first], 1.12)
         ax.set_xticks([0, 0.5, 1], ["0 %", "50 %", "100 %"])
-        ax.set_xlabel("share of the column's spread between clusters")
+        ax.set_xlabel("share of the column's variation explained by the clusters")
 
     text = ", ".join(f"{f['name']} {f['separation']:.0%}" for f in first)
-    return render_svg(draw, 0.25 * len(first) + 0.65, f"Share of spread between clusters: {text}")
+    return render_svg(
+        draw, 0.25 * len(first) + 0.65, f"Share of variation explained by the clusters: {text}"
+    )
 
 
 def circle_figures(summary: dict[str, Any]) -> list[str]:
@@ -220,7 +222,7 @@ def history_figure(summary: dict[str, Any]) -> str | None:
 
 
 def kappa_figure(summary: dict[str, Any]) -> str:
-    """Return a chart of the deviation degree of plain averages, which is 0 after rectification."""
+    """Return a chart of the deviation κ of plain means, which is 0 after rectification."""
     clusters = largest_clusters(summary)
     means = np.array([summary["kappa"]["mean"][c] for c in clusters])
 
@@ -233,7 +235,7 @@ def kappa_figure(summary: dict[str, Any]) -> str:
         ax.plot(0 * means, at, "o", ms=7, label="rectified", **filled)
         _label_bars(ax, [str(c) for c in clusters], max(float(means.max()) * 1.12, 1e-3))
         ax.set(
-            xlabel="deviation degree κ",
+            xlabel="deviation κ",
             ylabel="cluster",
             xlim=(-0.03 * ax.get_xlim()[1], ax.get_xlim()[1]),
         )
@@ -247,7 +249,7 @@ def kappa_figure(summary: dict[str, Any]) -> str:
         )
 
     text = ", ".join(f"{c}: {mean:.3f}" for c, mean in zip(clusters, means, strict=True))
-    description = f"Deviation degree of plain averages: {text}. It is 0 for rectified centroids."
+    description = f"Deviation κ of plain means: {text}. It is 0 for rectified centroids."
     return render_svg(draw, 0.2 * len(clusters) + 1.0, description)
 
 

@@ -23,7 +23,7 @@ BLOCK_BYTES = 1 << 20  # bytes read at a time
 # allocation fails
 COLUMN_BYTES = 26_000
 # pyarrow reserves the bytes of a whole block for each text column, but not for a dictionary
-MAX_PLAIN_COLUMNS = 100  # with more columns, text is read as dictionaries
+MAX_PLAIN_COLUMNS = 100  # with more columns, text is read as dictionary-encoded columns
 UNNAMED = ("", "Unnamed: 0")  # pandas renames "" to "Unnamed: 0"
 
 
@@ -302,7 +302,8 @@ def _decimal_mark(rows: list[list[str]], separator: str) -> str:
 def _has_header(path: Path, rows: list[list[str]]) -> bool:
     """Return whether the first line is a header.
 
-    A header contains no numbers, or text above numeric columns, or consecutive integers.
+    A line is a header if it contains no numbers, if it has text above a numeric column, or if its
+    numbers are consecutive integers.
     """
     first, *below = [[_cell_kind(cell) for cell in row] for row in rows]
     if "number" not in first or set(first) == {"number"}:

@@ -48,7 +48,7 @@ def _is_hidden(path: Path) -> bool:
 
 
 def would_read(name: str | os.PathLike[str], path: Path) -> bool:
-    """Return whether a folder or pattern `name` would include a file at this path."""
+    """Return whether a folder or glob pattern `name` would include a file at this path."""
     if not is_pattern(name):
         file = Path(os.path.realpath(path))
         place = Path(os.path.realpath(name))

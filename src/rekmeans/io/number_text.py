@@ -29,7 +29,7 @@ MARKS = {
     "thousands spaces": rf"\d{BLANK}\d",
     "thousands apostrophes": "'",
 }
-# every number of every format has a match
+# matches part of every number, in every format
 NUMBER_HINT = r"[0-9]|(?i:nan|inf)"
 
 
@@ -51,7 +51,7 @@ class NumberFormat:
     def values(self, texts: Any) -> Any:
         """Parse strings as numbers, with null for all others.
 
-        Percent signs, currencies and thousands separators are ignored.
+        Percent signs, currency symbols and thousands separators are ignored.
         """
         texts = compute.if_else(self.are_numbers(texts), texts, None)
         bare = compute.replace_substring_regex(texts, rf"{CURRENCY}|[%()']|{BLANK}", "")
@@ -82,7 +82,8 @@ class NumberFormat:
         fraction = rf"(?:{mark}\d*)?"
         grouped = "|".join(rf"[1-9]\d{{0,2}}(?:{one}\d{{3}})+{fraction}" for one in (group, "'"))
         plain = rf"(?:\d+{fraction}|{mark}\d+)(?:[eE][-+]?\d+)?|(?i:nan|inf|infinity)|{grouped}"
-        blanks = rf"[1-9]\d{{0,2}}(?:{BLANK}\d{{3}})+{fraction}"  # with a plus: a phone number
+        # with a leading plus, this is a phone number
+        blanks = rf"[1-9]\d{{0,2}}(?:{BLANK}\d{{3}})+{fraction}"
         digits = rf"(?:{plain}|{blanks})"
         tail = rf"(?:{BLANK}?(?:{CURRENCY}|%))?"
         head = rf"{CURRENCY}{BLANK}?"

@@ -187,7 +187,7 @@ def scan_libsvm(path: Path, selection: ColumnSelection) -> ArrayScan:
     if from_0 := 0 in X.indices:
         warnings.warn(
             f"{path.name} has zero-based column indices. A similar file without column 0 would "
-            f"be read as one-based, which shifts its columns by one. Use one-based indices.",
+            f"be read as one-based, which would shift its columns by one. Use one-based indices.",
             stacklevel=2,
         )
     d = X.shape[1] - (not from_0)

@@ -44,7 +44,8 @@ def open_dataset(
     files = table_files(name)
     if not files:
         raise FileNotFoundError(
-            f"No files match {name}. Pass a parquet file, or a folder or pattern of parquet files."
+            f"No files match {name}. Pass a parquet file, a folder of parquet files, or a glob "
+            f"pattern that matches parquet files."
         )
     for file in files:
         check_regular_file(file)
@@ -84,8 +85,8 @@ def _not_parquet(name: str, file: str, error: Exception) -> UnreadableFileError:
     )
     which = f", got {file}" if is_several_files(name) else ""
     return UnreadableFileError(
-        f"{name} must be a parquet file, or a folder or pattern of parquet files{which} "
-        f"({reason}).{fix}"
+        f"{name} must be a parquet file, a folder of parquet files, or a glob pattern that matches "
+        f"parquet files{which} ({reason}).{fix}"
     )
 
 

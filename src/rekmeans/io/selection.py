@@ -13,7 +13,7 @@ from . import MAX_COLUMNS
 # compression of csv and tsv files by suffix
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 READ_IN_BLOCKS = (
-    "Use fewer rows or columns, or pass a memory limit (--memory 2GB) to read it in blocks."
+    "Use fewer rows or columns, or pass a memory limit (--memory 2GB) to read the table in blocks."
 )
 
 

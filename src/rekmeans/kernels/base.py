@@ -85,7 +85,7 @@ class Kernel(ABC):
     # the table contains kernel values between rows, and there are no points
     is_pairwise: ClassVar[bool] = False
     has_width: ClassVar[bool] = False  # has a `gamma`, which may be "auto" until `prepared`
-    mean_is_point: ClassVar[bool] = False  # the mean of mapped rows lies on the mapped data
+    mean_is_point: ClassVar[bool] = False  # the mean of mapped rows is the image of a point
     # NaN is a missing cell, which the formulas ignore
     supports_missing: ClassVar[bool] = False
     supports_periods: ClassVar[bool] = False  # columns of the scale may have a period
@@ -150,7 +150,7 @@ class Kernel(ABC):
         raise NotImplementedError(f"{type(self).__name__} has no means")
 
     def rectify(self, sums: Any, C: Any) -> Centroids:
-        """Return the next centroids on the mapped data, which never raise the objective."""
+        """Return the next centroids, images of points, which never raise the objective."""
         raise NotImplementedError(f"{type(self).__name__} has no rectified centroids")
 
     # before the loop
@@ -223,7 +223,7 @@ class Kernel(ABC):
         return replace(sums, totals=sums.pull * C.x)
 
     def deviation(self, C: Any) -> Array:
-        """Return 1 - |m|/|phi| of each centroid, (k,), which is 0 on the mapped data."""
+        """Return 1 - |m|/|phi| of each centroid, (k,), which is 0 for images of points."""
         return np.zeros(len(C))
 
     def centroid_similarity(self, F: Array, C: Any, labels: Array | None = None) -> Array:
@@ -287,7 +287,7 @@ def check_fitted_values(name: str, values: Any, n_dimensions: int, may_lack: boo
 
 
 def rectified_update(kernel: Kernel, sums: Sums, C: Centroids) -> Centroids:
-    """Return the next centroids on the mapped data, or the means if the kernel has only means."""
+    """Return the next rectified centroids, or the means if the kernel has only means."""
     return kernel.rectify(sums, C) if "rectified" in kernel.centroid_rules else kernel.mean(sums, C)
 
 

@@ -14,12 +14,12 @@ import numpy as np
 from .._grid import Array
 from .sorted_columns import SortedCells
 
-NORMAL_IQR = 1.349  # interquartile range of a normal column in standard deviations
+NORMAL_IQR = 1.349  # interquartile range of a normal distribution, in standard deviations
 # robust standard deviations around the median; wider fences fail with 30 % errors
 FENCE_SIGMAS = 3.0
 
 # All distances below are in standard deviations of the bulk.
-NEAREST = 2.5  # groups are searched beyond this distance
+NEAREST = 2.5  # search for groups beyond this distance
 MAX_DISTANCE = 1e6  # cells beyond this distance are errors
 # bins have the width BIN up to the distance WIDE_BINS, and are wider beyond it
 BIN = 0.5
@@ -64,7 +64,7 @@ def far_groups(cells: SortedCells, centre: float, sigma: float) -> list[Interval
 
 
 def least_mass(total: Any, row_weight: float) -> Any:
-    """Return the mass of the smallest group in a column of mass `total`, or in several columns."""
+    """Return the minimum mass of a group in a column of mass `total`, or in several columns."""
     return np.maximum(MIN_RISE_CELLS * row_weight, MIN_GROUP_SHARE * total)
 
 
@@ -96,7 +96,7 @@ class _Tail:
     def edges(self, low: float, high: float) -> Array:
         """Return edges of bins between low and high; with categories they lie between values."""
         first = low
-        if self.step is not None:  # values lie whole steps apart
+        if self.step is not None:  # values differ by multiples of the step
             value = float(self.cells.values[np.searchsorted(self.cells.values, low, side="right")])
             first = value - self.step / 2
         width = BIN if self.step is None else max(BIN, self.step)
@@ -181,7 +181,8 @@ def _majorant(x: Array, y: Array) -> Iterable[tuple[int, int]]:
 def _interval_with_flanks(cells: SortedCells, centre: float, sigma: float) -> Interval:
     """Return centre -+ 3 sigma, widened on each side.
 
-    An end moves by sigma while the next sigma has at least half the mass of the last.
+    Each end moves outward by sigma as long as the next interval of width sigma has at least half
+    the mass of the previous one.
     """
     low = centre - GROUP_SIGMAS * sigma
     high = centre + GROUP_SIGMAS * sigma

@@ -1,4 +1,4 @@
-"""Warnings about values that a scale ignores: many in a column, or in several columns of a row."""
+"""Warnings about many ignored values in one column, or in several columns of the same row."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..table import ColumnSummary
 from .record import Scale
 
 MIN_SHARE = 0.01  # a smaller share of the cells of a column, or of the rows, is not reported
-MIN_CELLS = 3  # fewer ignored cells of a column are not reported
+MIN_CELLS = 3  # columns with fewer ignored cells are not reported
 CHANCE_FACTOR = 3.0  # rows with several outliers are reported above this multiple of chance
 MAX_COLUMNS_NAMED = 3  # columns named in a message; the others are counted
 
@@ -101,7 +101,7 @@ def count_ignored_values(
 ) -> IgnoredValues:
     """Return counts of the values that the scale ignores.
 
-    The rows of a large table are counted in the sample from which its scale was made.
+    For a large table, counts are based on the sample from which its scale was computed.
     """
     shares = np.zeros(scale.n_columns) if scale.left_out is None else scale.left_out
     n_in_several = 0

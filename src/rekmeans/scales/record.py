@@ -54,7 +54,7 @@ class Scale:
             or not np.isfinite(self.shift[~unused]).all()
             or np.isnan(self.high[~unused]).any()
         ):
-            raise ValueError("a scale must be finite and have an interval in every column.")
+            raise ValueError("a scale must be finite and have an interval for every column.")
         unit = self.unit[~unused]
         if not (np.isfinite(unit) & (unit > MIN_WIDTH)).all() or (self.low > self.high).any():
             raise ValueError("a scale must have positive units and ordered bounds.")
@@ -111,7 +111,7 @@ class Scale:
         return np.nanmin(self.low, axis=1), np.nanmax(self.high, axis=1)
 
     def kept_ranges(self, column: int) -> list[tuple[float, float]]:
-        """Return the kept ranges of a column in order, with adjoining intervals merged."""
+        """Return the kept ranges of a column in order, with adjacent intervals merged."""
         used = ~np.isnan(self.low[column])
         ranges: list[tuple[float, float]] = []
         ends = (values[column, used].tolist() for values in (self.low, self.high))
@@ -153,7 +153,7 @@ class Scale:
         return steps / self.at(self.unit, interval)
 
     def from_units(self, Z: Array) -> Array:
-        """Return x = shift + unit z, by the interval with the image nearest to z."""
+        """Return x = shift + unit z, using the interval whose image is nearest to z."""
         if self.low.shape[1] == 1:
             return self.shift[:, 0] + self.unit[:, 0] * Z
         steps = Z[..., None] * self.unit  # (n, d, m)
@@ -198,7 +198,7 @@ def clip(scale: Scale, X: Array) -> tuple[Array, Array | int]:
 
 
 def wrap(scale: Scale, X: Array) -> tuple[Array, Array | int]:
-    """Map all values by the first interval, as in the paper: distant values wrap."""
+    """Map all values with the first interval, as in the paper: distant values wrap."""
     return X, 0
 
 
@@ -207,7 +207,7 @@ def uninformative_rows(scale: Scale, X: Array) -> Array:
     return np.logical_not(scale.inside(X).any(axis=1))
 
 
-# rules for values outside the kept intervals: their values and intervals
+# rules for values outside the kept intervals; each returns the values and their intervals
 BEYOND: dict[str, Callable[[Scale, Array], tuple[Array, Array | int]]] = {
     "ignore": ignore,
     "clip": clip,

@@ -62,8 +62,8 @@ def robust_scale(summary: ColumnSummary) -> Scale:
     The centre and the standard deviation s are those of the cells within 3 IQR/1.349 of the median.
     Gaps between kept intervals are shortened to s. The unit is 4 s, or the extent of the kept cells
     without their tails if this is longer. Otherwise the ends of a column would meet on the circle.
-    If half of the cells of a column are equal, its scale follows from the other cells. A long tail
-    on one side is compressed, and columns with few values have a wider unit.
+    If half of the cells of a column are equal, its scale is computed from the other cells. A long
+    tail on one side is compressed, and columns with few values have a wider unit.
     """
     placed = summary.find_compiled(place_columns)(summary)
     intervals = placed[:LEFT_OUT].reshape(4, MAX_INTERVALS, -1)
@@ -115,9 +115,9 @@ def _place_tied(columns: SortedColumns) -> Array:
 
 
 def _place_tied_tail(cells: SortedCells, tied: TiedColumn, tail: Tail) -> Array | None:
-    """Return the record of a tied column with a tail, None if it cannot be represented.
+    """Return the record of a tied column with a tail, or None if it cannot be represented.
 
-    The first piece extends from the tie to the end of the range that is kept without a tail.
+    The first piece extends from the tie to the end of the range that would be kept without a tail.
     """
     width = tied.kept / PIECE_WIDTHS[0]
     image = map_tail(cells, tied.tie, width, tail)
@@ -127,7 +127,7 @@ def _place_tied_tail(cells: SortedCells, tied: TiedColumn, tail: Tail) -> Array 
 
 
 def _place_spread(columns: SortedColumns, centre: Array, sigma: Array) -> Array:
-    """Return the records of columns with different quartiles."""
+    """Return the records of columns whose quartiles differ."""
     placed = _place_bulk_and_groups(columns, centre, sigma)
     is_plain = np.isnan(placed[LOW + 1]) & (sigma > MIN_WIDTH)
     n_values, few_values_unit = _count_values(columns)
@@ -151,9 +151,9 @@ def _place_spread(columns: SortedColumns, centre: Array, sigma: Array) -> Array:
 
 
 def _count_values(columns: SortedColumns) -> tuple[Array, Array]:
-    """Return the number of values at PLACES quantiles, and the least unit of few values, (m,) each.
+    """Return the number of distinct values at PLACES quantiles, and the minimum unit, (m,) each.
 
-    The unit is in standard deviations, and 0 for columns with more values.
+    The unit is in standard deviations for columns with few values, and 0 for other columns.
     """
     places = columns.quantile((np.arange(PLACES)[:, None] + 0.5) / PLACES)
     is_same = places[1:] == places[:-1]
@@ -166,7 +166,7 @@ def _count_values(columns: SortedColumns) -> tuple[Array, Array]:
 
 
 def _place_tail(cells: SortedCells, centre: float, sigma: float, tail: Tail) -> Array | None:
-    """Return the record of a column with a tail, None if its mapped cells have no spread."""
+    """Return the record of a column with a tail, or None if it cannot be represented."""
     image = map_tail(cells, centre, sigma, tail)
     q25, median, q75 = (float(image.quantile(share)) for share in (0.25, 0.5, 0.75))
     if not q75 - q25 > MIN_WIDTH or 2 * image.mass_within(median, median) >= image.total:

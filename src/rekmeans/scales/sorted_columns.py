@@ -15,10 +15,11 @@ import numpy as np
 
 from .._grid import Array, product
 
-# Deviations are rounded to this grid of the largest deviation, so that their sums are exact and do
-# not depend on the order of the rows.
+# Deviations are rounded to multiples of (largest deviation)/MOMENT_GRID, so that their sums are
+# exact and do not depend on the order of the rows.
 MOMENT_GRID = 2.0**24
-MOMENT_ROWS = 1 << 14  # rows of a block of the moments, to keep copies small
+# rows per block when moments are computed; limits the size of temporary copies
+MOMENT_ROWS = 1 << 14
 
 
 @dataclass(frozen=True)

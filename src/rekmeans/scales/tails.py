@@ -19,7 +19,8 @@ TAIL_START = 4.0  # the tail begins here, where the bulk of other columns ends
 MAX_TAIL = 4096.0  # cells beyond this distance are errors
 MIN_TAIL_SHARE = 0.005  # smallest tail, as a share of the cells of the column
 MIN_TAIL_CELLS = 4.0  # smallest tail in cells
-# Errors on both sides: a tail ends where the other side has more than this share of its cells.
+# Errors lie on both sides, so a tail ends where the other side has more than this share of its
+# cells.
 MAX_MIRRORED = 0.5
 MIN_TAIL_VALUES = 13  # distinct values at PLACES quantiles; columns with fewer have no tail
 N_PIECES = 14  # enough for MAX_TAIL
@@ -28,7 +29,7 @@ PIECE_WIDTHS = 0.5 * 2.0 ** np.arange(N_PIECES)
 
 
 class Tail(NamedTuple):
-    """A tail: its direction, the distance of the short end, and the distance of its own end."""
+    """The direction of a tail, and the distances of the short end and of the end of the tail."""
 
     sign: int
     start: float
@@ -52,7 +53,7 @@ class Side(NamedTuple):
 
 
 def find_tail(cells: SortedCells, centre: float, sigma: float) -> Tail | None:
-    """Return the tail of a column with this centre and standard deviation, None without a tail."""
+    """Return the tail of a column with this centre and standard deviation, or None."""
     reach = TAIL_START * sigma
     near = cells.take_slice(*cells.places(centre - reach, centre + reach))
     short = SHORT_TAIL * near.total
@@ -70,10 +71,10 @@ def find_tail(cells: SortedCells, centre: float, sigma: float) -> Tail | None:
 
 
 def tail_beyond(side: Side, first: float, fall: float) -> Tail | None:
-    """Return the tail beyond the distance `first`, None if there is none.
+    """Return the tail beyond the distance `first`, or None if there is none.
 
-    The mass falls from shell to shell. A shell is twice as wide as the one before, and has at most
-    the share `fall` of its mass, up to chance. Errors do not fall off, or lie on both sides.
+    Each shell is twice as wide as the previous one and has at most the fraction `fall` of its mass,
+    apart from random variation. Errors do not decrease in this way, or they lie on both sides.
     """
     other_side = side._replace(sign=-side.sign)
     row_weight = side.cells.row_weight
@@ -93,7 +94,7 @@ def tail_beyond(side: Side, first: float, fall: float) -> Tail | None:
 
 
 def least_tail_mass(total: Any, row_weight: float) -> Any:
-    """Return the mass of the smallest tail in a column of mass `total`, or in several columns."""
+    """Return the minimum mass of a tail in a column of mass `total`, or in several columns."""
     return np.maximum(MIN_TAIL_CELLS * row_weight, MIN_TAIL_SHARE * total)
 
 
@@ -104,12 +105,12 @@ def compress(v: Any) -> Any:
 
 
 def to_distance(t: float, piece: int) -> float:
-    """Return the distance v of t on the line of a piece."""
+    """Return the distance v that corresponds to t, on the linear piece with this index."""
     return float(PIECE_STARTS[piece] + PIECE_WIDTHS[piece] * (t - piece))
 
 
 def cut_into_pieces(low: float, high: float) -> list[tuple[int, float, float]]:
-    """Return the number and the ends of the pieces of an interval of t."""
+    """Split an interval of t into pieces. Return the index and the ends of each."""
     number = min(max(int(np.floor(low)), 0), N_PIECES - 1)
     pieces = []
     while number < N_PIECES - 1 and number + 1 < high:

@@ -26,7 +26,7 @@ CODE_DISTANCE = 10.0
 CODE_REST = 0.25
 USUAL = 0.75
 LARGEST = 0.95  # quantile of the distances that counts as the largest usual distance
-KEPT = 1.5  # half the width of the kept range, in largest usual distances
+KEPT = 1.5  # half the width of the kept range, as a multiple of the largest usual distance
 # a unit has at least this many standard deviations of the kept cells,
 UNIT_SIGMAS = 6.0
 # and at least this many largest usual distances, or KEPT if the column extends to both sides

@@ -175,8 +175,8 @@ def read_table(
     Parameters
     ----------
     path : str or path
-        A csv, tsv, parquet, feather, npy, npz or libsvm file, or a folder or pattern of parquet
-        files.
+        A csv, tsv, parquet, feather, npy, npz or libsvm file, a folder of parquet files, or a glob
+        pattern that matches parquet files.
     label : str or None, default=None
         The column of known classes, which is not a feature. In npz and libsvm files: "y".
     drop : sequence of str, default=()

@@ -320,8 +320,8 @@ def _column_of_record(record: object) -> Column:
 def is_id(name: str, counts: NumberCounts) -> bool:
     """Return whether a column of integers identifies rows.
 
-    Integers above 2^53 do. So do distinct integers that are consecutive, or whose column has a name
-    such as "id".
+    This is the case for integers above 2^53, and for distinct integers that are consecutive or
+    whose column has a name such as "id".
     """
     if not counts.n_values or not np.isfinite((counts.low, counts.high)).all():
         return False

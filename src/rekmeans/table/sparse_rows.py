@@ -68,7 +68,10 @@ def _coordinate_fault(X: sparse.coo_array) -> str:
 
 
 def _index_fault(indices: Array, size: int) -> str:
-    """Describe invalid indices, which must be below `size`; '' if all are valid."""
+    """Describe the first problem with the indices, which must be integers from 0 to `size` - 1.
+
+    Return '' if all are valid.
+    """
     if indices.ndim != 1 or indices.dtype.kind not in "iu":
         return (
             f"indices have shape {indices.shape} and dtype {indices.dtype}, expected 1-D integers"

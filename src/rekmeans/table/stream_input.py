@@ -256,8 +256,8 @@ def _named_source(name: str, weight: str | None, fitted: FittedColumns | None) -
     path = Path(name)
     if not is_pattern(name) and not path.exists():
         raise FileNotFoundError(
-            f"{name} does not exist. Pass the path of a file, or a folder or pattern of parquet "
-            f"files."
+            f"{name} does not exist. Pass the path of a file, a folder of parquet files, or a glob "
+            f"pattern that matches parquet files."
         )
     if path.suffix == ".npy" and not is_several_files(name):
         check_regular_file(path)

@@ -401,7 +401,8 @@ def reject_missing_coordinates(X: Array, Z: Array, kernel: str, beyond: str) -> 
         )
     raise ValueError(
         f"the kernel {kernel!r} does not support missing values, and beyond={beyond!r} makes a "
-        f"value outside the scale missing ({value:g} in column {column} of X). Use beyond='clip'."
+        f"value outside the kept intervals missing ({value:g} in column {column} of X). Use "
+        f"beyond='clip'."
     )
 
 

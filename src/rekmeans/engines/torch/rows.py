@@ -1,4 +1,4 @@
-"""Rows on circles on a device and their plain runs, with the bits of the reference engine."""
+"""Rows on circles on a device and their plain runs, bit-identical to the reference engine."""
 
 from __future__ import annotations
 

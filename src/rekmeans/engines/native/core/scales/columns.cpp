@@ -8,7 +8,7 @@
 namespace rekmeans {
 namespace {
 
-// from this number of cells on, radix sort is faster than comparison
+// radix sort is faster than comparison sort for at least this many cells
 constexpr size_t RADIX_FROM = 512;
 constexpr int DIGIT = 11;  // bits of a digit
 // sorting by the highest 3 digits that differ leaves few cells to compare

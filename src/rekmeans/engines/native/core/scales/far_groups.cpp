@@ -15,7 +15,7 @@ const std::array<double, N_GROWTHS> GROWTHS = [] {
   return powers;
 }();
 
-// The smallest difference between two values of a column with few values; no value if it has many.
+// The smallest difference between two values of a column with few values; empty if it has many.
 std::optional<double> category_step(const SortedCells& cells) {
   int n_values = 0;
   double last = 0.0, step = std::numeric_limits<double>::infinity();
@@ -46,8 +46,8 @@ Corners majorant(const Points& x, const Points& y, size_t first) {
   return corners;
 }
 
-// The position at which the density of a group that begins at edge `start` falls to a quarter of
-// its mean up to there.
+// The edge where the density of a group that begins at edge `start` falls below a quarter of its
+// mean so far.
 double group_end(const Points& edges, const Points& mass, size_t start) {
   const Corners corners = majorant(edges, mass, start);
   for (size_t s = 1; s + 1 < corners.size(); ++s) {
@@ -59,8 +59,8 @@ double group_end(const Points& edges, const Points& mass, size_t start) {
   return edges.back();
 }
 
-// The interval centre +- 3 sigma, widened by sigma while the next sigma has at least half the mass
-// of the last one.
+// The interval centre +- 3 sigma, widened by sigma as long as the next interval of width sigma has
+// at least half the mass of the previous one.
 Interval interval_with_flanks(const SortedCells& cells, double centre, double sigma) {
   double low = centre - GROUP_SIGMAS * sigma, high = centre + GROUP_SIGMAS * sigma;
   for (int i = 0; i < MAX_WIDENING; ++i, high += sigma) {
@@ -103,7 +103,7 @@ Points Tail::edges(double low, double high) const {
 }
 
 // The position at which the running mass is farthest below a segment of its least concave majorant,
-// if the difference is larger than chance.
+// if the difference is larger than expected by chance.
 std::optional<size_t> Tail::find_rise(const Points& edges, const Points& mass) const {
   const Corners corners = majorant(edges, mass, 0);
   for (size_t s = 0; s + 1 < corners.size(); ++s) {

@@ -1,5 +1,5 @@
-// Groups far from the bulk of a column, with the bits of scales/far_groups.py, which gives the
-// reason for each constant.
+// Groups far from the bulk of a column, bit-identical to scales/far_groups.py. That file explains
+// the constants.
 #pragma once
 #include <vector>
 

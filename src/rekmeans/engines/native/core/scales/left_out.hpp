@@ -7,8 +7,7 @@
 
 namespace rekmeans {
 
-// The kept intervals of d columns, m for each column. Intervals that a column does not have are
-// NaN.
+// The kept intervals of d columns, m for each column. Unused intervals are NaN.
 struct KeptIntervals {
   const double *low, *high;  // (m, d)
   size_t m, d;

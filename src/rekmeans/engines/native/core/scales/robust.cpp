@@ -39,8 +39,8 @@ void Place::write(double* out, size_t stride) const {
   out[LOW * stride] = shifts[0] - 1, out[HIGH * stride] = shifts[0] + 1, out[UNIT * stride] = 1.0;
 }
 
-// The record of a column with a tail from the record of t. None if a unit is too small or too
-// large.
+// The record of a column with a tail, computed from the record of t, or none if a unit is too small
+// or too large.
 std::optional<Place> place_pieces(const SortedCells& cells, double centre, double sigma,
                                   const Tail& tail, const Place& image) {
   const double step = tail.sign * sigma, cut = compress(tail.end + tail.start);
@@ -223,14 +223,15 @@ struct ValueCounts {
     }
   }
 
-  // The least unit of a column with few values in standard deviations, 0 for others.
+  // The minimum unit of a column with few values, in standard deviations; 0 for other columns.
   double few_values_unit() const {
     if (n_repeated_places < FEW_PLACES || n_repeated > FEW_VALUES) return 0.0;
     return BULK_SIGMAS + FEW_SIGMAS * (FEW_VALUES + 1 - n_repeated) / (FEW_VALUES - 1);
   }
 };
 
-// Place a column with a tail. None if its mapped cells have no spread.
+// Place a column with a tail. Empty if its mapped cells have equal quartiles, if half of them are
+// equal, or if a unit is too small or too large.
 std::optional<Place> place_tail(const SortedCells& cells, Moments bulk, const Tail& tail) {
   const MappedCells mapped = map_tail(cells, bulk.mean, bulk.sigma, tail);
   const SortedCells image = mapped.view();

@@ -1,4 +1,4 @@
-// The robust scale of each column, with the bits of scales/robust.py.
+// The robust scale of each column, bit-identical to scales/robust.py.
 #pragma once
 #include <vector>
 

@@ -1,4 +1,4 @@
-// The sorted cells of one column: quantiles, masses and moments, with the bits of
+// The sorted cells of one column: quantiles, masses and moments, bit-identical to
 // scales/sorted_columns.py.
 #pragma once
 #include <cmath>

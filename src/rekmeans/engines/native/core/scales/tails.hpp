@@ -1,5 +1,4 @@
-// Long tails of skewed columns, with the bits of scales/tails.py, which gives the reason for each
-// constant.
+// Long tails of skewed columns, bit-identical to scales/tails.py. That file explains the constants.
 #pragma once
 #include <vector>
 
@@ -12,8 +11,8 @@ constexpr double MIN_TAIL_SHARE = 0.005, MIN_TAIL_CELLS = 4.0, MAX_MIRRORED = 0.
 constexpr int MIN_TAIL_VALUES = 13;
 constexpr int N_PIECES = 14;
 
-// The direction of a tail, 0 if there is none, the distance of the short end, and the distance of
-// its own end.
+// The direction of a tail (0 if there is none), and the distances of the short end and of the end
+// of the tail.
 struct Tail {
   int sign = 0;
   double start = 0, end = 0;
@@ -49,7 +48,7 @@ MappedCells map_tail(const SortedCells& cells, double centre, double sigma, cons
 // t of a distance v from the short end.
 double compress(double v);
 
-// The width of a piece of t, and v of t on its line.
+// The width of a piece, and the distance v that corresponds to t on it.
 double piece_width(int piece);
 double to_distance(double t, int piece);
 

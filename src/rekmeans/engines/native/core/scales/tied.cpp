@@ -54,7 +54,7 @@ double quantile(const OtherValues& values, double share) {
   return last;
 }
 
-// Mark codes for "unknown" as unusual. They are searched from the farthest value inwards.
+// Mark codes for "unknown" as unusual. The search starts at the farthest value.
 void leave_out_codes(OtherValues& values) {
   size_t n_usual = values.size();
   for (size_t end = values.size(); end > 0;) {

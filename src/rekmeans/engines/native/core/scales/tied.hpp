@@ -1,4 +1,4 @@
-// Columns in which one value has at least half of the cells, with the bits of scales/tied.py.
+// Columns in which one value has at least half of the cells, bit-identical to scales/tied.py.
 #pragma once
 #include <algorithm>
 
