@@ -12,13 +12,13 @@ from support.streams import stream_rows
 K = 4
 X = stream_rows()
 TIMEOUT = 10
+CONFIG = {"rekmeans.timeout": TIMEOUT}
 
 pytestmark = pytest.mark.filterwarnings("ignore::rekmeans.scales.left_out.IgnoredValuesWarning")
 
 
 def fit_in_task(rows, seed):
-    with dask.config.set({"rekmeans.timeout": TIMEOUT}):
-        model = RectifiedEulerKMeans(K, random_state=seed).fit(rows)
+    model = RectifiedEulerKMeans(K, random_state=seed).fit(rows)
     return model.engine_, model.inertia_, model.labels_.compute()
 
 
@@ -33,7 +33,12 @@ def test_fits_in_tasks_give_the_same_fits_as_in_memory(n_workers, processes):
             n_workers=n_workers, threads_per_worker=1, processes=processes, dashboard_address=":0"
         ) as cluster,
         Client(cluster) as client,
+        # not in the tasks: their threads may share a process, where the last one to leave would
+        # restore the setting of another
+        dask.config.set(CONFIG),
     ):
+        if processes:
+            client.run(dask.config.set, CONFIG)
         tasks = [
             client.submit(fit_in_task, X, seed)
             for seed, X in enumerate([lazy, lazy, client.persist(lazy)])

@@ -32,7 +32,7 @@ def test_an_edited_docstring_or_default_is_found(tmp_path):
         ("Number of clusters.", "Number of groups."),
         ("fuzziness: float = 1.2", "fuzziness: float = 2.0"),
         ("self.tol = tol", "self.tol = float(tol)"),
-        ("each row sums to 1.\n    labels_", "each row sums to one.\n    labels_"),
+        ("each row sums to 1. NaN for rows", "each row sums to one. NaN for rows"),
     ]:
         assert source.count(text) == 1
         edited = Path(tmp_path / "fuzzy.py")

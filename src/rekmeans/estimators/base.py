@@ -119,8 +119,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
-            Rows to cluster. NaN and null are missing values. A row without an observed value has
-            weight 0 and gets the label -1, with a warning. In memory: a NumPy array, a SciPy
+            Rows to cluster. NaN and null are missing values. In memory: a NumPy array, a SciPy
             sparse matrix, a pandas, polars or pyarrow table, the result of `read_table`, or a
             tensor or DLPack array on a GPU (torch, CuPy). Columns of data frames and files that
             contain ids or text are ignored with a warning (see `schema_`).
