@@ -83,8 +83,8 @@ class Scale:
     def to_one_interval(self) -> Scale:
         """Return the scale with the kept range of each column as one interval.
 
-        Shift and unit are those of the interval with the smallest unit, which contains the bulk of
-        a column with a tail.
+        It has the shift and the unit of the original interval with the smallest unit. In a column
+        with a tail, that interval contains the bulk.
         """
         finest = np.where(np.isnan(self.low), np.inf, self.unit).argmin(axis=1)
         low, high = self.bounds
